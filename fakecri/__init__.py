@@ -1,0 +1,3 @@
+"""A complete simulated Kubernetes container runtime."""
+
+__version__ = "0.1.0"
