@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pkgutil import get_data
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from fakecri.wire.pool import file_descriptor
 
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from fakecri.wire.methods import MethodSpec
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Level:
+class Level(NamedTuple):
     """A Kubernetes minor release; ordered by age, oldest first."""
 
     major: int
@@ -47,8 +45,7 @@ class Level:
         return f"{self.major}.{self.minor}"
 
 
-@dataclass(frozen=True, slots=True)
-class Releases:
+class Releases(NamedTuple):
     """One API version's table: the release that brought each RPC, field and enum value. What it lacks is not a key."""
 
     first: Level
@@ -72,7 +69,7 @@ def _read_releases() -> Mapping[str, Releases]:
     def parsed(rows: dict[str, dict[str, str]]) -> Mapping[str, Mapping[str, Level]]:
         return {name: {key: level(since) for key, since in row.items()} for name, row in rows.items()}
 
-    raw: dict[str, dict[str, Any]] = json.loads(files(__package__).joinpath("levels.json").read_bytes())
+    raw: dict[str, dict[str, Any]] = json.loads(get_data(__package__, "levels.json") or b"")
     return MappingProxyType(
         {
             api: Releases(

@@ -7,7 +7,7 @@ own `runtime.v1` there, of any release; the two never meet.
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
+from pkgutil import get_data
 from typing import TYPE_CHECKING, Final
 
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
@@ -24,7 +24,7 @@ def file_descriptor(api: str) -> FileDescriptor:
     """The descriptor of `runtime.<api>`, for api "v1" or "v1alpha2", loaded into the private pool at first use."""
     if api not in ("v1", "v1alpha2"):
         raise ValueError(f"unknown API version {api!r}: it is v1 or v1alpha2")
-    shipped = FileDescriptorSet.FromString(files(__package__).joinpath(f"runtime_{api}.binpb").read_bytes())
+    shipped = FileDescriptorSet.FromString(get_data(__package__, f"runtime_{api}.binpb") or b"")
     for file in shipped.file:
         POOL.Add(file)
     return POOL.FindFileByName(f"runtime/{api}/api.proto")
