@@ -1,0 +1,99 @@
+"""A container: the client's ContainerConfig, untouched, and our status beside it."""
+
+from __future__ import annotations
+
+from sys import intern
+from typing import TYPE_CHECKING
+
+from fakecri.base.steps import Trigger
+from fakecri.core.sandbox import PodSandbox, encoded, pooled
+from fakecri.core.states import ContainerState
+from fakecri.wire import messages
+
+if TYPE_CHECKING:
+    from fakecri.core.image import Image
+    from fakecri.kernel.process import Process
+
+
+class Container:
+    """One container. The config is kept as bytes and decoded on demand; a few fields are lifted out of it."""
+
+    __slots__ = (
+        "attempt",
+        "checkpointed_at_ns",
+        "config_bytes",
+        "container_name",
+        "created_at_ns",
+        "exit_code",
+        "exited",
+        "finished_at_ns",
+        "id",
+        "image",
+        "image_name",
+        "labels",
+        "log_path",
+        "message",
+        "name",
+        "process",
+        "reason",
+        "resources_bytes",
+        "restored",
+        "sandbox",
+        "started_at_ns",
+        "starting",
+        "state",
+        "stop_signal",
+    )
+
+    def __init__(
+        self, full_id: str, name: str, sandbox: PodSandbox, config: messages.ContainerConfig, image: Image
+    ) -> None:
+        self.id = full_id
+        self.name = name
+        self.sandbox = sandbox
+        self.state: ContainerState = ContainerState.ABSENT
+        self.config_bytes = encoded(config)
+        self.labels = pooled(dict(config.labels))
+        self.container_name = intern(config.metadata.name)
+        self.attempt = config.metadata.attempt
+        self.image = image
+        #: The image as the client named it in the config.
+        self.image_name = intern(config.image.image)
+        #: Absolute path of the log file; empty when the container logs nowhere.
+        self.log_path = ""
+        #: Signal number that StopContainer sends first.
+        self.stop_signal = 15
+        #: ``LinuxContainerResources`` as applied (defaults filled in, changed by updates).
+        self.resources_bytes = b""
+        self.created_at_ns = 0
+        self.started_at_ns = 0
+        self.finished_at_ns = 0
+        self.exit_code = 0
+        self.reason = ""
+        self.message = ""
+        #: The main process while it lives.
+        self.process: Process | None = None
+        #: A StartContainer is under way.
+        self.starting = False
+        self.restored = False
+        self.checkpointed_at_ns = 0
+        #: Fires when the container leaves RUNNING.
+        self.exited = Trigger()
+
+    def config(self) -> messages.ContainerConfig:
+        """The client's message, decoded afresh (the caller may keep or change it)."""
+        return messages.ContainerConfig.FromString(self.config_bytes)
+
+    def resources(self) -> messages.LinuxContainerResources:
+        """The resources in force, decoded afresh."""
+        return messages.LinuxContainerResources.FromString(self.resources_bytes)
+
+    @property
+    def running(self) -> bool:
+        """Whether the main process lives, as far as the runtime knows."""
+        return self.state is ContainerState.RUNNING
+
+    @property
+    def pid(self) -> int:
+        """The main process's pid; 0 when there is none."""
+        return self.process.pid if self.process is not None else 0

@@ -1,0 +1,143 @@
+"""The simulated runtime: its stores, its time, its rules. Handlers are functions over this object.
+
+All changes of state go through ``move_sandbox`` and ``move_container``: table row, visible change, event, in that
+order and at once, so a list read between two steps never shows half a move.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakecri.base.ids import Ids
+from fakecri.base.ports import HostFiles, LogFiles
+from fakecri.base.reasons import CriError, Reason
+from fakecri.base.tasks import Tasks
+from fakecri.clock import VirtualClock
+from fakecri.core import event_messages, states
+from fakecri.core.container import Container
+from fakecri.core.events import EventLog
+from fakecri.core.image import ImageStore
+from fakecri.core.node import Node
+from fakecri.core.sandbox import PodSandbox
+from fakecri.core.states import ContainerInput, Move, SandboxInput
+from fakecri.core.store import Miss, Store
+from fakecri.core.traits import Behaviour, Traits
+from fakecri.kernel.machine import Machine
+from fakecri.kernel.network import PodNetwork
+
+_SANDBOX_MISSES = {Miss.EMPTY: Reason.SANDBOX_ID_EMPTY, Miss.AMBIGUOUS: Reason.SANDBOX_ID_AMBIGUOUS}
+_CONTAINER_MISSES = {Miss.EMPTY: Reason.CONTAINER_ID_EMPTY, Miss.AMBIGUOUS: Reason.CONTAINER_ID_AMBIGUOUS}
+
+
+class Runtime:
+    """One container runtime on one node."""
+
+    def __init__(
+        self,
+        *,
+        clock: VirtualClock,
+        tasks: Tasks,
+        ids: Ids,
+        behaviour: Behaviour,
+        node: Node,
+        images: ImageStore,
+        machine: Machine,
+        host_files: HostFiles,
+        log_files: LogFiles,
+    ) -> None:
+        self.clock = clock
+        self.tasks = tasks
+        self.ids = ids
+        self.behaviour = behaviour
+        self.traits: Traits = behaviour.traits
+        self.node = node
+        self.images = images
+        self.machine = machine
+        self.host_files = host_files
+        self.log_files = log_files
+        self.network = PodNetwork(node.pod_cidrs)
+        self.sandboxes: Store[PodSandbox] = Store()
+        self.containers: Store[Container] = Store()
+        self.events = EventLog(behaviour.strategies.get("events", "broadcast"), queue_limit=node.event_queue_limit)
+        #: What ``Status`` reports; a test or a fault may set them. Each is (ready, reason, message).
+        self.conditions: dict[str, tuple[bool, str, str]] = {
+            "RuntimeReady": (True, "", ""),
+            "NetworkReady": (True, "", ""),
+        }
+        #: How often each table row was used, for the proof that all of them are.
+        self.moves: dict[tuple[Any, Any], int] = {}
+
+    # -- looking up ------------------------------------------------------------------------------------------------
+    def sandbox(self, id_or_prefix: str, unknown: Reason = Reason.SANDBOX_NOT_FOUND) -> PodSandbox:
+        """The sandbox with this id or unique prefix.
+
+        Raises:
+            CriError: SANDBOX_ID_EMPTY, SANDBOX_ID_AMBIGUOUS, or ``unknown``; the fact is ``id`` as given.
+        """
+        found = self.sandboxes.find(id_or_prefix)
+        if isinstance(found, Miss):
+            raise CriError(_SANDBOX_MISSES.get(found, unknown), id=id_or_prefix)
+        return found
+
+    def container(self, id_or_prefix: str, unknown: Reason = Reason.CONTAINER_NOT_FOUND) -> Container:
+        """The container with this id or unique prefix.
+
+        Raises:
+            CriError: CONTAINER_ID_EMPTY, CONTAINER_ID_AMBIGUOUS, or ``unknown``; the fact is ``id`` as given.
+        """
+        found = self.containers.find(id_or_prefix)
+        if isinstance(found, Miss):
+            raise CriError(_CONTAINER_MISSES.get(found, unknown), id=id_or_prefix)
+        return found
+
+    # -- changing --------------------------------------------------------------------------------------------------
+    def move_sandbox(self, sandbox: PodSandbox, given: SandboxInput) -> Move:
+        """Apply an input to a sandbox: state, store and events.
+
+        Raises:
+            CriError: SANDBOX_BAD_STATE when the table has no such row; nothing has changed.
+        """
+        before = sandbox.state
+        move = states.apply(self.behaviour.sandbox_table, sandbox, given)
+        self._count(before, given)
+        if before is states.SandboxState.ABSENT:
+            self.sandboxes.add(sandbox)
+        elif move.to is states.SandboxState.ABSENT:
+            self.sandboxes.remove(sandbox)
+        elif move.to is not before:
+            self.sandboxes.touch(sandbox)
+        for event in move.emits:
+            self._emit(event, sandbox.id, sandbox)
+        return move
+
+    def move_container(self, container: Container, given: ContainerInput) -> Move:
+        """Apply an input to a container: state, store, its sandbox's members, waiters and events.
+
+        Raises:
+            CriError: CONTAINER_BAD_STATE when the table has no such row; nothing has changed.
+        """
+        before = container.state
+        move = states.apply(self.behaviour.container_table, container, given)
+        self._count(before, given)
+        if before is states.ContainerState.ABSENT:
+            self.containers.add(container)
+            container.sandbox.containers[container.id] = container
+        elif move.to is states.ContainerState.ABSENT:
+            self.containers.remove(container)
+            container.sandbox.containers.pop(container.id, None)
+        elif move.to is not before:
+            self.containers.touch(container)
+        if before is states.ContainerState.RUNNING and move.to is not before:
+            container.exited.fire()
+        for event in move.emits:
+            self._emit(event, container.id, container.sandbox)
+        return move
+
+    def _emit(self, event: states.EventType, object_id: str, sandbox: PodSandbox) -> None:
+        stamp_ns = self.clock.stamp_ns()
+        message = event_messages.build(self, event, object_id, sandbox, stamp_ns) if self.events.wanted else None
+        self.events.append(event, object_id, stamp_ns, message, self.clock.now_ns)
+
+    def _count(self, before: states.State, given: states.Input) -> None:
+        pair = (before, given)
+        self.moves[pair] = self.moves.get(pair, 0) + 1

@@ -1,0 +1,253 @@
+"""Closed switches: how runtimes differ where no wording and no table row can say it.
+
+Every trait is an enumeration (or a plain number) read in exactly one function of core; a personality sets it as data.
+A difference that needs another algorithm is a *named strategy* out of a registered set (``Strategies``). Order of
+checks and rows of state tables are content of their own. Nothing here knows a runtime's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+
+from fakecri.core import states
+
+
+class OnUnknown(Enum):
+    """What a Stop or Remove of an id that is not there answers."""
+
+    OK = "ok"
+    NOT_FOUND = "not found"
+
+
+class OnDuplicateName(Enum):
+    """RunPodSandbox and CreateContainer with a name that is taken."""
+
+    REFUSE = "refuse"
+    RETURN_EXISTING = "answer the id of the object that holds the name"
+
+
+class ListOrder(Enum):
+    """Order of the entries of a List reply."""
+
+    OLDEST_FIRST = "oldest first"
+    NEWEST_FIRST = "newest first"
+    ROTATED = "starts at another entry each time, as a Go map does"
+
+
+class EmptyLabelSelector(Enum):
+    """Whether a selector with an empty value matches an object that lacks the label."""
+
+    NEEDS_LABEL = "no"
+    MATCHES_MISSING = "yes"
+
+
+class RunningOnSandboxStop(Enum):
+    """What StopPodSandbox does to running containers."""
+
+    KILL = "SIGKILL at once"
+    GRACEFUL = "stop signal, a grace period, then SIGKILL"
+
+
+class RunningOnRemove(Enum):
+    """RemoveContainer of a running container."""
+
+    KILL = "SIGKILL, then remove"
+    GRACEFUL = "stop signal, a grace period, SIGKILL, then remove"
+    REFUSE = "refuse"
+
+
+class CreateInStoppedSandbox(Enum):
+    """CreateContainer in a sandbox that is not ready."""
+
+    REFUSE = "refuse"
+    ALLOW = "create; its start will fail"
+
+
+class MissingCommandFails(Enum):
+    """Which call reports a command that is not in the image."""
+
+    AT_START = "StartContainer"
+    AT_CREATE = "CreateContainer"
+
+
+class AddressAfterStop(Enum):
+    """Whether a stopped sandbox still shows its addresses."""
+
+    DROPPED = "dropped"
+    KEPT = "kept"
+
+
+class StatusesInSandboxStatus(Enum):
+    """``PodSandboxStatusResponse.containers_statuses`` and ``timestamp``."""
+
+    NEVER = "never"
+    WITH_EVENTS = "when pod events are on"
+
+
+class SandboxLabels(Enum):
+    """Labels of a sandbox in its status and lists."""
+
+    AS_GIVEN = "as given"
+    WITH_RUNTIME_LABELS = "with io.kubernetes.container.name=POD and the pod's identity"
+
+
+class ImageListFilter(Enum):
+    """ListImages with a filter."""
+
+    HONOURED = "honoured"
+    IGNORED = "ignored"
+
+
+class RemoveImageScope(Enum):
+    """RemoveImage by a name of an image that has several."""
+
+    ALL_NAMES = "the image goes with all its names"
+    ONE_NAME = "only that name goes"
+
+
+class ImageInUse(Enum):
+    """RemoveImage of an image that a container uses."""
+
+    ALLOW = "removed; containers keep running"
+    REFUSE = "refused"
+
+
+class PullReference(Enum):
+    """What PullImage returns as ``image_ref``."""
+
+    ID = "image id"
+    REPO_DIGEST = "repository digest"
+
+
+class ImageIdForm(Enum):
+    """How an image id is written."""
+
+    SHA256 = "sha256:<hex>"
+    BARE = "<hex>"
+
+
+class PresetDigests(Enum):
+    """Whether an image present at start has repository digests (pulled) or none (imported)."""
+
+    PULLED = "pulled"
+    IMPORTED = "imported"
+
+
+class StatusImageName(Enum):
+    """``ContainerStatus.image.image``."""
+
+    FIRST_TAG = "first tag of the image, else as given"
+    AS_GIVEN = "as given"
+
+
+class ListImageReference(Enum):
+    """``Container.image_ref`` in lists."""
+
+    ID = "image id"
+    REPO_DIGEST = "repository digest, else id"
+
+
+class StoppedContainerStats(Enum):
+    """ContainerStats of a container that is not running."""
+
+    REFUSE = "refuse"
+    EMPTY = "attributes, no figures"
+
+
+class StoppedSandboxStats(Enum):
+    """PodSandboxStats of a sandbox that is not ready."""
+
+    REFUSE = "refuse"
+    EMPTY = "attributes, empty linux part"
+
+
+class ListStatsWithStopped(Enum):
+    """ListPodSandboxStats while one sandbox is not ready."""
+
+    FAIL = "the whole list fails"
+    SKIP = "it is left out"
+    LIST = "it is listed without figures"
+
+
+class SwapFigures(Enum):
+    """``ContainerStats.swap``."""
+
+    FILLED = "filled"
+    ABSENT = "absent"
+
+
+class Shown(Enum):
+    """Whether a runtime fills a part of a reply."""
+
+    YES = "yes"
+    NO = "no"
+
+
+class OnClientGone(Enum):
+    """Whether a mutating call goes on when its client is gone."""
+
+    ABORT = "abort"
+    CONTINUE = "continue"
+
+
+class Unimplemented(Enum):
+    """How a runtime answers an RPC that it does not have."""
+
+    UNKNOWN = "the method is not in its API at all"
+    NOT_WRITTEN = "the method is in its API but not written"
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """One runtime's switches; the defaults are the ``reference`` personality's."""
+
+    duplicate_name: OnDuplicateName = OnDuplicateName.REFUSE
+    stop_unknown_container: OnUnknown = OnUnknown.OK
+    stop_unknown_sandbox: OnUnknown = OnUnknown.OK
+    remove_unknown_container: OnUnknown = OnUnknown.OK
+    list_order: ListOrder = ListOrder.OLDEST_FIRST
+    empty_label_selector: EmptyLabelSelector = EmptyLabelSelector.NEEDS_LABEL
+    running_on_sandbox_stop: RunningOnSandboxStop = RunningOnSandboxStop.KILL
+    running_on_remove: RunningOnRemove = RunningOnRemove.KILL
+    create_in_stopped_sandbox: CreateInStoppedSandbox = CreateInStoppedSandbox.REFUSE
+    missing_command_fails: MissingCommandFails = MissingCommandFails.AT_START
+    address_after_stop: AddressAfterStop = AddressAfterStop.DROPPED
+    statuses_in_sandbox_status: StatusesInSandboxStatus = StatusesInSandboxStatus.WITH_EVENTS
+    sandbox_labels: SandboxLabels = SandboxLabels.AS_GIVEN
+    image_list_filter: ImageListFilter = ImageListFilter.HONOURED
+    remove_image_scope: RemoveImageScope = RemoveImageScope.ALL_NAMES
+    image_in_use: ImageInUse = ImageInUse.ALLOW
+    pull_reference: PullReference = PullReference.ID
+    image_id_form: ImageIdForm = ImageIdForm.SHA256
+    preset_digests: PresetDigests = PresetDigests.PULLED
+    status_image_name: StatusImageName = StatusImageName.FIRST_TAG
+    list_image_reference: ListImageReference = ListImageReference.ID
+    stopped_container_stats: StoppedContainerStats = StoppedContainerStats.REFUSE
+    stopped_sandbox_stats: StoppedSandboxStats = StoppedSandboxStats.REFUSE
+    list_stats_with_stopped: ListStatsWithStopped = ListStatsWithStopped.SKIP
+    swap_figures: SwapFigures = SwapFigures.FILLED
+    status_image_id: Shown = Shown.YES
+    status_user: Shown = Shown.YES
+    status_stop_signal: Shown = Shown.YES
+    runtime_handlers: Shown = Shown.YES
+    runtime_features: Shown = Shown.YES
+    on_client_gone: OnClientGone = OnClientGone.ABORT
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """All of a personality that core reads: traits, table rows, check orders, strategies, what is not there.
+
+    ``check_orders`` maps a method to the names of its checks in the order to run them (a method that is absent keeps
+    core's own order); ``strategies`` maps a strategy's kind to the registered name to use.
+    """
+
+    traits: Traits = field(default_factory=Traits)
+    sandbox_table: states.Table = states.SANDBOX
+    container_table: states.Table = states.CONTAINER
+    check_orders: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    strategies: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    unimplemented: Mapping[str, Unimplemented] = field(default_factory=lambda: MappingProxyType({}))
