@@ -1,0 +1,53 @@
+"""Fixtures that build real clients and drive them against a served runtime."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+
+def _load(name: str) -> ModuleType:
+    """A module that lies beside this file. Tests are no package, so it is loaded by path, under a name nothing else has."""
+    full_name = f"fakecri_tests_clients_{name}"
+    if full_name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(full_name, Path(__file__).with_name(f"{name}.py"))
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[full_name] = module
+        spec.loader.exec_module(module)
+    return sys.modules[full_name]
+
+
+@pytest.fixture(scope="session")
+def builder_module() -> ModuleType:
+    return _load("builder")
+
+
+@pytest.fixture(scope="session")
+def serving() -> ModuleType:
+    return _load("serving")
+
+
+@pytest.fixture(scope="session")
+def program(request: pytest.FixtureRequest, builder_module: ModuleType) -> Callable[[str], Path]:
+    """Builds a named program unless the cache has it; progress reaches the terminal although output is captured."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+
+    def report(line: str) -> None:
+        if capture is None:
+            builder_module.print_to_stderr(line)
+        else:
+            with capture.global_and_fixture_disabled():
+                builder_module.print_to_stderr(line)
+
+    builder = builder_module.Builder(report=report)
+    return builder.path
