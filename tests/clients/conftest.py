@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _load(name: str) -> ModuleType:
-    """A module that lies beside this file. Tests are no package, so it is loaded by path, under a name nothing else has."""
+    """A module that lies beside this file. Tests are no package: it is loaded by path, under a name nothing else has."""
     full_name = f"fakecri_tests_clients_{name}"
     if full_name not in sys.modules:
         spec = importlib.util.spec_from_file_location(full_name, Path(__file__).with_name(f"{name}.py"))
@@ -49,5 +49,5 @@ def program(request: pytest.FixtureRequest, builder_module: ModuleType) -> Calla
             with capture.global_and_fixture_disabled():
                 builder_module.print_to_stderr(line)
 
-    builder = builder_module.Builder(report=report)
-    return builder.path
+    path: Callable[[str], Path] = builder_module.Builder(report=report).path
+    return path

@@ -1,7 +1,7 @@
 """Starts servers that tests drive from outside, and ends them for certain.
 
-The rule: whatever is started here leads a session of its own, dies with the test process at the latest, and is ended by its process group, so that
-no test leaves a process behind. A server that does not come up fails with the end of its own log.
+The rule: whatever is started here leads a session of its own, dies with the test process at the latest, and is ended by
+its process group, so that no test leaves a process behind. A server that does not come up fails with the end of its log.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,14 +27,14 @@ LOG_LINES: Final = 40
 FAKECRI: Final = (sys.executable, "-c", "import sys; from fakecri.cli.main import main; sys.exit(main())")
 
 
-class NotServing(Exception):
+class NotServingError(Exception):
     """A process did not come up, or went away; the message holds the end of its log."""
 
 
 def wait_until(
     holds: Callable[[], object], seconds: float, what: str | Callable[[], str], every: float = 0.05
 ) -> object:
-    """Polls until the condition is true and answers its value; an AssertionError that says what did not come true in time."""
+    """Polls until the condition is true and answers its value; else an AssertionError says what did not come true."""
     deadline = time.monotonic() + seconds
     while True:
         value = holds()
@@ -81,11 +82,12 @@ class Running:
     def log_tail(self) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-LOG_LINES:]) or "(empty)"
 
+    def fail(self, what: str) -> NoReturn:
+        raise NotServingError(f"`{' '.join(self.arguments)}` {what}; end of {self.log}:\n{self.log_tail()}")
+
     def must_live(self) -> None:
         if not self.alive():
-            raise NotServing(
-                f"`{' '.join(self.arguments)}` ended with {self.process.returncode}; end of {self.log}:\n{self.log_tail()}"
-            )
+            self.fail(f"ended with {self.process.returncode}")
 
     def end(self) -> float:
         """Asks by SIGTERM, then kills the whole group; answers how many seconds the leader took to go."""
@@ -136,27 +138,20 @@ class FakecriServer(Running):
             readable, _, _ = select.select([reader], [], [], max(0.0, deadline - time.monotonic()))
             piece = os.read(reader, 4096) if readable else b""
             if not piece:
-                self.must_live_or_say(
-                    "closed its --ready-fd" if readable else f"was not ready in {START_SECONDS:.0f} s"
-                )
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self.process.wait(timeout=1)
+                self.must_live()
+                self.fail("closed its --ready-fd" if readable else f"was not ready in {START_SECONDS:.0f} s")
             line += piece
         ready = json.loads(line)
         assert isinstance(ready, dict), f"--ready-fd got {line!r}, not a JSON object"
         return ready
-
-    def must_live_or_say(self, what: str) -> None:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(timeout=1)
-        self.must_live()
-        raise NotServing(f"`{' '.join(self.arguments)}` {what}; end of {self.log}:\n{self.log_tail()}")
 
 
 class SocketServer(Running):
     """Any server that serves a unix socket as soon as one can connect to it."""
 
     def __init__(self, arguments: Sequence[str | Path], socket_path: Path, log: Path) -> None:
-        import socket
-
         self.socket = socket_path
         super().__init__(arguments, log)
 

@@ -123,9 +123,12 @@ def test_threads_and_processes_that_ask_at_once_build_once(
 
 def test_who_waits_for_another_build_says_so(builder_module: ModuleType, hello: Any, tmp_path: Path) -> None:
     waiting = threading.Event()
-    builder = builder_module.Builder(
-        tmp_path / "cache", lambda line: "another process" in line and waiting.set(), every=0.05
-    )
+
+    def report(line: str) -> None:
+        if "another process" in line:
+            waiting.set()
+
+    builder = builder_module.Builder(tmp_path / "cache", report, every=0.05)
     go = builder_module.find_go(hello.module)
     folder = builder.cache / f"hello-{builder_module.key_of(hello, go)}"
     folder.mkdir(parents=True)
@@ -188,7 +191,7 @@ def test_the_cache_follows_the_base_directory_specification(
 
 
 def test_run_alone_it_prints_paths_and_refuses_unknown_names(builder_module: ModuleType) -> None:
-    script = [sys.executable, builder_module.__file__]
+    script = [sys.executable, str(builder_module.__file__)]
     refused = subprocess.run([*script, "kubelet-0.1"], capture_output=True, text=True, check=False)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "there are: crictl, critest, kubelet-1.37" in refused.stderr
