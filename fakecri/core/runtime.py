@@ -6,12 +6,14 @@ order and at once, so a list read between two steps never shows half a move.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from fakecri.base.ids import Ids
 from fakecri.base.ports import HostFiles, LogFiles
 from fakecri.base.reasons import CriError, Reason
-from fakecri.base.tasks import Tasks
+from fakecri.base.steps import Steps
+from fakecri.base.tasks import OnStep, Task, Tasks
 from fakecri.clock import VirtualClock
 from fakecri.core import event_messages, states
 from fakecri.core.container import Container
@@ -66,6 +68,21 @@ class Runtime:
         }
         #: How often each table row was used, for the proof that all of them are.
         self.moves: dict[tuple[Any, Any], int] = {}
+
+        #: Set by the engine: how a background task's Ask is answered, and where its failure goes.
+        self.on_background_step: OnStep | None = None
+        self.on_background_failure: Callable[[BaseException], None] | None = None
+
+    def background(self, steps: Steps[None]) -> None:
+        """Run steps that no call waits for; what they raise is recorded as a failure of the server."""
+        assert self.on_background_step is not None
+        self.tasks.spawn(steps, self._background_done, self.on_background_step)
+
+    def _background_done(self, task: Task, value: None, error: BaseException | None) -> None:
+        if error is not None:
+            if self.on_background_failure is None:
+                raise error
+            self.on_background_failure(error)
 
     # -- looking up ------------------------------------------------------------------------------------------------
     def sandbox(self, id_or_prefix: str, unknown: Reason = Reason.SANDBOX_NOT_FOUND) -> PodSandbox:

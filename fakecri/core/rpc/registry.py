@@ -50,18 +50,20 @@ class Registered:
     method: str
     handler: Handler
     suspends: bool
+    #: A stream that ends only when somebody ends it; it neither holds up nor drives the clock.
+    subscription: bool
 
 
 _HANDLERS: dict[str, Registered] = {}
 HANDLERS: Final[Mapping[str, Registered]] = _HANDLERS
 
 
-def handles(method: str) -> Callable[[H], H]:
+def handles(method: str, *, subscription: bool = False) -> Callable[[H], H]:
     """Register a handler for an RPC, by the method's name in the API."""
 
     def register(handler: H) -> H:
         assert method not in _HANDLERS, f"{method} has two handlers"
-        _HANDLERS[method] = Registered(method, handler, isgeneratorfunction(handler))
+        _HANDLERS[method] = Registered(method, handler, isgeneratorfunction(handler), subscription)
         return handler
 
     return register
