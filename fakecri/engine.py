@@ -10,22 +10,24 @@ from __future__ import annotations
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from google.protobuf.message import Message
-
-from fakecri.base.reasons import Code, Reason
-from fakecri.base.steps import Ask, Cancelled, Emit, Point, Step, Steps
-from fakecri.base.tasks import Task
+from fakecri.base.reasons import Code
+from fakecri.base.steps import Ask, Cancelled, Emit, Point, Step
 from fakecri.clock import Lane, VirtualClock
-from fakecri.core.runtime import Runtime
 from fakecri.core.traits import OnClientGone
-from fakecri.personality.model import Personality
 from fakecri.pipeline import Pipeline
 from fakecri.record.call import Call, Reply
 from fakecri.record.recorder import Recorder
-from fakecri.wire.levels import View
 from fakecri.wire.methods import METHODS, MethodSpec
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+    from fakecri.base.tasks import Task
+    from fakecri.core.runtime import Runtime
+    from fakecri.personality.model import Personality
+    from fakecri.wire.levels import View
 
 OnDone = Callable[[Call, Reply], None]
 OnMessage = Callable[[Call, bytes], None]
@@ -341,9 +343,7 @@ class Engine:
                         raise RuntimeError(f"port {step.port} answered twice: {step.request!r}")
                     answered = True
                     self._asked -= 1
-                            self._tasks.resume(task, value)
-                    self._tasks.run_ready()
-                self._tell()
+                    self._tasks.resume(task, value)
 
             self._ports[step.port](step.request, answer)
         elif isinstance(step, Point):

@@ -9,8 +9,7 @@ the engine drives. Refusals keep their facts up to ``_refuse``, where the person
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError, Message
 
@@ -18,13 +17,17 @@ from fakecri.base.reasons import Code, CriError, Reason
 from fakecri.base.steps import Cancelled, Steps
 from fakecri.core.rpc import load_all
 from fakecri.core.rpc.registry import HANDLERS, Context, Pieces, Registered
-from fakecri.core.runtime import Runtime
 from fakecri.core.traits import Unimplemented
 from fakecri.personality.model import Personality, word
 from fakecri.record.call import Call, Reply
-from fakecri.record.recorder import Recorder
 from fakecri.wire.levels import View, non_utf8_env_value
 from fakecri.wire.methods import METHODS, MethodSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fakecri.core.runtime import Runtime
+    from fakecri.record.recorder import Recorder
 
 load_all()
 

@@ -127,6 +127,8 @@ class Tasks:
             self._running = False
 
     def _advance(self, task: Task, answer: Any, error: BaseException | None) -> None:
+        if error is not None and task._conditions:
+            task._stop_waiting()  # cancelled while an earlier answer was still queued: this wait began since
         try:
             step = task._steps.throw(error) if error is not None else task._steps.send(answer)
         except StopIteration as stop:

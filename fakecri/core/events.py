@@ -8,14 +8,17 @@ is a registered strategy, since runtimes differ in the algorithm and not in a wo
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fakecri.base.steps import Trigger
 from fakecri.clock import SECOND
-from fakecri.core.states import EventType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fakecri.core.states import EventType
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,26 +6,29 @@ order and at once, so a list read between two steps never shows half a move.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fakecri.base.ids import Ids
-from fakecri.base.ports import HostFiles, LogFiles
 from fakecri.base.reasons import CriError, Reason
-from fakecri.base.steps import Steps
-from fakecri.base.tasks import OnStep, Task, Tasks
-from fakecri.clock import VirtualClock
 from fakecri.core import event_messages, states
-from fakecri.core.container import Container
 from fakecri.core.events import EventLog
-from fakecri.core.image import ImageStore
-from fakecri.core.node import Node
-from fakecri.core.sandbox import PodSandbox
-from fakecri.core.states import ContainerInput, Move, SandboxInput
 from fakecri.core.store import Miss, Store
-from fakecri.core.traits import Behaviour, Traits
-from fakecri.kernel.machine import Machine
 from fakecri.kernel.network import PodNetwork
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fakecri.base.ids import Ids
+    from fakecri.base.ports import HostFiles, LogFiles
+    from fakecri.base.steps import Steps
+    from fakecri.base.tasks import OnStep, Task, Tasks
+    from fakecri.clock import VirtualClock
+    from fakecri.core.container import Container
+    from fakecri.core.image import ImageStore
+    from fakecri.core.node import Node
+    from fakecri.core.sandbox import PodSandbox
+    from fakecri.core.states import ContainerInput, Move, SandboxInput
+    from fakecri.core.traits import Behaviour, Traits
+    from fakecri.kernel.machine import Machine
 
 _SANDBOX_MISSES = {Miss.EMPTY: Reason.SANDBOX_ID_EMPTY, Miss.AMBIGUOUS: Reason.SANDBOX_ID_AMBIGUOUS}
 _CONTAINER_MISSES = {Miss.EMPTY: Reason.CONTAINER_ID_EMPTY, Miss.AMBIGUOUS: Reason.CONTAINER_ID_AMBIGUOUS}

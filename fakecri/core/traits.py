@@ -7,12 +7,15 @@ checks and rows of state tables are content of their own. Nothing here knows a r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from fakecri.core import states
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class OnUnknown(Enum):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from fakecri.record.call import Call, Reply
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fakecri.record.call import Call, Reply
 
 
 class Recorder:

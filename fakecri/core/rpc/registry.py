@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from inspect import isgeneratorfunction
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from fakecri.wire.levels import View
-
 if TYPE_CHECKING:
     from fakecri.core.runtime import Runtime
+    from fakecri.wire.levels import View
 
 Handler = Callable[["Runtime", "Context", Any], Any]
 H = TypeVar("H", bound=Callable[..., Any])
