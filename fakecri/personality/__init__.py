@@ -1,0 +1,1 @@
+"""Real runtimes' words and ways, as data; chosen by name."""
