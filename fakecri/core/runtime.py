@@ -65,10 +65,7 @@ class Runtime:
         self.containers: Store[Container] = Store()
         self.events = EventLog(behaviour.strategies.get("events", "broadcast"), queue_limit=node.event_queue_limit)
         #: What ``Status`` reports; a test or a fault may set them. Each is (ready, reason, message).
-        self.conditions: dict[str, tuple[bool, str, str]] = {
-            "RuntimeReady": (True, "", ""),
-            "NetworkReady": (True, "", ""),
-        }
+        self.conditions: dict[str, tuple[bool, str, str]] = dict.fromkeys(behaviour.conditions, (True, "", ""))
         #: How often each table row was used, for the proof that all of them are.
         self.moves: dict[tuple[Any, Any], int] = {}
 

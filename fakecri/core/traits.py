@@ -237,6 +237,10 @@ class Traits:
     status_stop_signal: Shown = Shown.YES
     runtime_handlers: Shown = Shown.YES
     runtime_features: Shown = Shown.YES
+    #: ``usage_nano_cores`` in ContainerStats and PodSandboxStats; List replies always have it.
+    single_stats_nano_cores: Shown = Shown.YES
+    #: ``ImageFsInfoResponse.container_filesystems``.
+    container_filesystems: Shown = Shown.YES
     on_client_gone: OnClientGone = OnClientGone.ABORT
 
 
@@ -245,12 +249,17 @@ class Behaviour:
     """All of a personality that core reads: traits, table rows, check orders, strategies, what is not there.
 
     ``check_orders`` maps a method to the names of its checks in the order to run them (a method that is absent keeps
-    core's own order); ``strategies`` maps a strategy's kind to the registered name to use.
+    core's own order); ``strategies`` maps a strategy's kind to the registered name to use. ``conditions`` are the types
+    that Status reports, all true at the start. ``info_keys`` maps a method to the keys that its verbose ``info`` has
+    (for sandbox, container and image: the keys of the JSON document at ``info["info"]``); a method that is absent
+    shows every key that core can fill.
     """
 
     traits: Traits = field(default_factory=Traits)
-    sandbox_table: states.Table = states.SANDBOX
-    container_table: states.Table = states.CONTAINER
+    sandbox_table: states.Table = field(default_factory=lambda: states.SANDBOX)
+    container_table: states.Table = field(default_factory=lambda: states.CONTAINER)
     check_orders: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     strategies: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     unimplemented: Mapping[str, Unimplemented] = field(default_factory=lambda: MappingProxyType({}))
+    conditions: tuple[str, ...] = ("RuntimeReady", "NetworkReady")
+    info_keys: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
