@@ -83,10 +83,10 @@ class Backlog(Broadcast):
         self._kept: deque[tuple[int, EventRecord]] = deque(maxlen=1000)
 
     def subscribed(self, subscription: Subscription, now_ns: int) -> None:
-        """Hand over what is not too old, once."""
-        for stored_ns, record in self._kept:
-            if now_ns - stored_ns <= self.KEPT_NS:
-                subscription.offer(record)
+        """Hand over what is not too old, once; the newest of it where the queue is shorter."""
+        fresh = [record for stored_ns, record in self._kept if now_ns - stored_ns <= self.KEPT_NS]
+        for record in fresh[-subscription.limit :]:
+            subscription.offer(record)
         self._kept.clear()
 
     def publish(self, record: EventRecord, subscribers: list[Subscription], now_ns: int) -> None:
@@ -135,6 +135,9 @@ class EventLog:
         record = EventRecord(self._sequence, type_, object_id, created_ns, message)
         self.records.append(record)
         self._fan_out.publish(record, self.subscribers, now_ns)
+        if any(subscription.overflowed for subscription in self.subscribers):
+            # A stream that is over takes no share of a channel and keeps no backlog from the next reader.
+            self.subscribers = [subscription for subscription in self.subscribers if not subscription.overflowed]
         return record
 
     def subscribe(self, now_ns: int) -> Subscription:
