@@ -11,7 +11,7 @@ import re
 from functools import cache
 from pkgutil import get_data
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fakecri.wire.pool import file_descriptor
 
@@ -99,8 +99,22 @@ LEVELS: Final[Mapping[str, tuple[Level, ...]]] = MappingProxyType(
 # The release in which KeyValue.value of v1 turned from string to bytes; v1alpha2 kept the string.
 _ENV_VALUE_IS_BYTES_SINCE: Final = Level(1, 37)
 
-# What to do with a field that is set: clear it (True), clear it if its enum value is one of these, or look inside.
-_Mask: TypeAlias = "dict[int, bool | frozenset[int] | _Mask]"
+
+class _Mask(NamedTuple):
+    """What to clear in a message of one type; false where there is nothing. Names are fields'."""
+
+    hidden: tuple[str, ...]
+    enums: tuple[tuple[str, frozenset[int]], ...]
+    """With the numbers that are not shown."""
+    single: tuple[tuple[str, _Mask], ...]
+    """Messages to look into, and in `repeated` lists of such."""
+    repeated: tuple[tuple[str, _Mask], ...]
+
+    def __bool__(self) -> bool:
+        return any(self[:])
+
+
+_NOTHING: Final = _Mask((), (), (), ())
 
 
 class View:
@@ -168,18 +182,20 @@ class View:
 
     def _compile(self, descriptor: Descriptor | UpbDescriptor) -> _Mask:
         if self.full or descriptor.GetOptions().map_entry:  # every map is of strings: nothing inside it has a release
-            return {}
+            return _NOTHING
         shown = self._shown(self._releases.fields.get(descriptor.name, {}))
-        mask: _Mask = {}
+        hidden = tuple(field.name for field in descriptor.fields if field.name not in shown)
+        enums: list[tuple[str, frozenset[int]]] = []
+        single: list[tuple[str, _Mask]] = []
+        repeated: list[tuple[str, _Mask]] = []
         for field in descriptor.fields:
             if field.name not in shown:
-                mask[field.number] = True
-            elif field.enum_type is not None:
-                if newer := self._newer_values(field.enum_type):
-                    mask[field.number] = newer
-            elif field.message_type is not None and (inner := self._mask(field.message_type)):
-                mask[field.number] = inner
-        return mask
+                continue
+            if field.enum_type is not None and (newer := self._newer_values(field.enum_type)):
+                enums.append((field.name, newer))
+            if field.message_type is not None and (inner := self._mask(field.message_type)):
+                (single if field.has_presence else repeated).append((field.name, inner))
+        return _Mask(hidden, tuple(enums), tuple(single), tuple(repeated))
 
     def _newer_values(self, enum: EnumDescriptor | UpbEnumDescriptor) -> frozenset[int]:
         """The numbers of an enum that are not shown here. A number that has a shown name too is shown."""
@@ -193,15 +209,17 @@ class View:
 
 
 def _clear(message: Message, mask: _Mask) -> None:
-    for field, value in message.ListFields():
-        rule = mask.get(field.number)
-        if rule is None:
-            continue
-        if rule is True or (isinstance(rule, frozenset) and value in rule):
-            message.ClearField(field.name)
-        elif isinstance(rule, dict):
-            for inner in (value,) if field.has_presence else value:  # a list of messages has no presence
-                _clear(inner, rule)
+    for name in mask.hidden:
+        message.ClearField(name)
+    for name, newer in mask.enums:
+        if getattr(message, name) in newer:
+            message.ClearField(name)
+    for name, inner in mask.single:
+        if message.HasField(name):
+            _clear(getattr(message, name), inner)
+    for name, inner in mask.repeated:
+        for item in getattr(message, name):
+            _clear(item, inner)
 
 
 def view(api: str, level: Level) -> View:
@@ -245,12 +263,13 @@ def _leads_to_key_value(descriptor: Descriptor | UpbDescriptor) -> tuple[tuple[s
 def non_utf8_env_value(message: Message) -> str | None:
     """The path, such as "config.envs[3].value", of the first KeyValue.value in `message` that is not UTF-8."""
     if message.DESCRIPTOR is _KEY_VALUE:
-        return None if _is_utf8(getattr(message, "value")) else "value"  # noqa: B009
+        value: bytes = getattr(message, "value")  # noqa: B009
+        return None if value.isascii() or _is_utf8(value) else "value"
     for name, repeated in _leads_to_key_value(message.DESCRIPTOR):
         if not repeated and not message.HasField(name):
             continue
-        value = getattr(message, name)
-        for index, inner in enumerate(value if repeated else (value,)):
+        found_here = getattr(message, name)
+        for index, inner in enumerate(found_here if repeated else (found_here,)):
             if found := non_utf8_env_value(inner):
                 return f"{name}[{index}].{found}" if repeated else f"{name}.{found}"
     return None

@@ -16,6 +16,7 @@ DESCRIPTOR = file_descriptor("v1")
 
 for _name, _descriptor in DESCRIPTOR.message_types_by_name.items():
     globals()[_name] = GetMessageClass(_descriptor)
+    globals()[_name].__module__ = __name__  # for pickle, and for whoever prints the class
 for _name, _enum in DESCRIPTOR.enum_types_by_name.items():
     globals()[_name] = EnumTypeWrapper(_enum)
     globals().update({value.name: value.number for value in _enum.values})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -130,3 +132,9 @@ def test_equal_messages_have_equal_bytes_whatever_the_order_of_their_maps() -> N
     one = messages.PodSandboxConfig(labels=labels)
     other = messages.PodSandboxConfig(labels=dict(reversed(labels.items())))
     assert one.SerializeToString(deterministic=True) == other.SerializeToString(deterministic=True)
+
+
+def test_messages_can_be_copied_and_pickled() -> None:
+    mount = messages.Mount(host_path="/a")
+    assert pickle.loads(pickle.dumps(mount)) == copy.deepcopy(mount) == mount
+    assert repr(messages.Mount) == "<class 'fakecri.wire.messages.Mount'>"
