@@ -7,7 +7,11 @@ only the door knows gRPC itself; so one refusal reads as containerd's, CRI-O's o
 from __future__ import annotations
 
 from enum import IntEnum, StrEnum, auto
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Code(IntEnum):
@@ -33,20 +37,20 @@ class Code(IntEnum):
 
 
 class Reason(StrEnum):
-    """The closed set of refusals; the comment names the facts that come with it."""
+    """The closed set of refusals; ``FACTS`` names what comes with each."""
 
     # transport and routing
-    MALFORMED_METHOD = auto()  # path
-    UNKNOWN_SERVICE = auto()  # service
-    UNKNOWN_METHOD = auto()  # service method
-    METHOD_NOT_IMPLEMENTED = auto()  # method
-    UNDECODABLE = auto()  # detail
-    FIELD_NOT_UTF8 = auto()  # field
-    REQUEST_TOO_LARGE = auto()  # size limit
-    RESPONSE_TOO_LARGE = auto()  # size limit
+    MALFORMED_METHOD = auto()
+    UNKNOWN_SERVICE = auto()
+    UNKNOWN_METHOD = auto()
+    METHOD_NOT_IMPLEMENTED = auto()
+    UNDECODABLE = auto()
+    FIELD_NOT_UTF8 = auto()
+    REQUEST_TOO_LARGE = auto()
+    RESPONSE_TOO_LARGE = auto()
     CLIENT_GONE = auto()
     DEADLINE = auto()
-    UNFORESEEN = auto()  # call error
+    UNFORESEEN = auto()
     SHUTTING_DOWN = auto()
 
     # pod sandboxes: id is the runtime's full id where it is known, else what the client sent
@@ -55,83 +59,177 @@ class Reason(StrEnum):
     SANDBOX_NAME_EMPTY = auto()
     SANDBOX_NAMESPACE_EMPTY = auto()
     SANDBOX_UID_EMPTY = auto()
-    SANDBOX_NAME_RESERVED = auto()  # name owner
+    SANDBOX_NAME_RESERVED = auto()
     SANDBOX_ID_EMPTY = auto()
-    SANDBOX_ID_AMBIGUOUS = auto()  # id
-    SANDBOX_NOT_FOUND = auto()  # id
-    SANDBOX_NOT_READY = auto()  # id
-    SANDBOX_BAD_STATE = auto()  # id state input
-    RUNTIME_HANDLER_UNKNOWN = auto()  # id handler known
-    OCI_RUNTIME_MISSING = auto()  # id handler binary
-    SHIM_MISSING = auto()  # id handler runtime_type binary
-    NETWORK_NOT_READY = auto()  # id
-    NETWORK_TEARDOWN_FAILED = auto()  # id
-    NO_ADDRESS_LEFT = auto()  # id cidr
-    HOST_PORT_TAKEN = auto()  # id port protocol
-    SYSCTL_INVALID = auto()  # id name value
-    HOSTNAME_TOO_LONG = auto()  # id hostname
-    LOG_DIRECTORY_RELATIVE = auto()  # id path
-    POD_CIDR_INVALID = auto()  # cidr
-    USERNS_INVALID = auto()  # id detail
+    SANDBOX_ID_AMBIGUOUS = auto()
+    SANDBOX_NOT_FOUND = auto()
+    SANDBOX_NOT_READY = auto()
+    SANDBOX_BAD_STATE = auto()
+    RUNTIME_HANDLER_UNKNOWN = auto()
+    OCI_RUNTIME_MISSING = auto()
+    SHIM_MISSING = auto()
+    NETWORK_NOT_READY = auto()
+    NETWORK_TEARDOWN_FAILED = auto()
+    NO_ADDRESS_LEFT = auto()
+    HOST_PORT_TAKEN = auto()
+    SYSCTL_INVALID = auto()
+    HOSTNAME_TOO_LONG = auto()
+    LOG_DIRECTORY_RELATIVE = auto()
+    POD_CIDR_INVALID = auto()
+    USERNS_INVALID = auto()
 
     # containers
     CONTAINER_CONFIG_MISSING = auto()
     CONTAINER_METADATA_MISSING = auto()
     CONTAINER_NAME_EMPTY = auto()
     CONTAINER_SANDBOX_CONFIG_MISSING = auto()
-    CONTAINER_SANDBOX_NOT_FOUND = auto()  # id
-    CONTAINER_SANDBOX_NOT_RUNNING = auto()  # id  (create in a stopped pod)
-    CONTAINER_NAME_RESERVED = auto()  # name owner
+    CONTAINER_SANDBOX_NOT_FOUND = auto()
+    CONTAINER_SANDBOX_NOT_RUNNING = auto()  # create in a stopped pod
+    CONTAINER_NAME_RESERVED = auto()
     CONTAINER_ID_EMPTY = auto()
-    CONTAINER_ID_AMBIGUOUS = auto()  # id
-    CONTAINER_NOT_FOUND = auto()  # id
-    CONTAINER_BAD_STATE = auto()  # id state input
-    CONTAINER_STARTING = auto()  # id
-    CONTAINER_NOT_RUNNING = auto()  # id state
+    CONTAINER_ID_AMBIGUOUS = auto()
+    CONTAINER_NOT_FOUND = auto()
+    CONTAINER_BAD_STATE = auto()
+    CONTAINER_STARTING = auto()
+    CONTAINER_NOT_RUNNING = auto()
     CONTAINER_IMAGE_EMPTY = auto()
-    CONTAINER_IMAGE_NOT_FOUND = auto()  # image
+    CONTAINER_IMAGE_NOT_FOUND = auto()
     CONTAINER_USER_IMAGE_MISSING = auto()
-    NO_COMMAND = auto()  # id
-    COMMAND_NOT_FOUND = auto()  # id command
-    COMMAND_NOT_EXECUTABLE = auto()  # id command
-    WORKING_DIRECTORY_INVALID = auto()  # id path
-    START_IN_STOPPED_SANDBOX = auto()  # id (sandbox)
-    MOUNT_CONTAINER_PATH_EMPTY = auto()  # id
-    MOUNT_HOST_PATH_EMPTY = auto()  # id
-    MOUNT_IMAGE_NOT_FOUND = auto()  # id image
-    DEVICE_MISSING = auto()  # id path
-    USER_UNKNOWN = auto()  # id user
-    GROUP_WITHOUT_USER = auto()  # id group
-    SECCOMP_PROFILE_MISSING = auto()  # id profile
-    APPARMOR_PROFILE_MISSING = auto()  # id profile
-    CAPABILITY_UNKNOWN = auto()  # id capability
-    MEMORY_LIMIT_BELOW_USAGE = auto()  # id limit usage
-    LOG_UNWRITABLE = auto()  # id path error
-    PATH_REFUSED = auto()  # path detail
-    RESOURCES_INVALID = auto()  # id detail
+    NO_COMMAND = auto()
+    COMMAND_NOT_FOUND = auto()
+    COMMAND_NOT_IN_PATH = auto()  # a name without a slash
+    COMMAND_NOT_EXECUTABLE = auto()
+    WORKING_DIRECTORY_INVALID = auto()
+    START_IN_STOPPED_SANDBOX = auto()  # id: the sandbox
+    MOUNT_CONTAINER_PATH_EMPTY = auto()
+    MOUNT_HOST_PATH_EMPTY = auto()
+    MOUNT_IMAGE_NOT_FOUND = auto()
+    DEVICE_MISSING = auto()
+    USER_UNKNOWN = auto()
+    GROUP_WITHOUT_USER = auto()
+    SECCOMP_PROFILE_MISSING = auto()
+    APPARMOR_PROFILE_MISSING = auto()
+    CAPABILITY_UNKNOWN = auto()
+    MEMORY_LIMIT_BELOW_USAGE = auto()
+    LOG_UNWRITABLE = auto()
+    PATH_REFUSED = auto()
+    RESOURCES_INVALID = auto()
 
     # images
     IMAGE_REFERENCE_EMPTY = auto()
-    IMAGE_REFERENCE_INVALID = auto()  # image
-    IMAGE_NOT_IN_REGISTRY = auto()  # image host repository reference
-    IMAGE_IN_USE = auto()  # image containers
-    IMAGE_PINNED = auto()  # image
-    REGISTRY_UNAUTHORIZED = auto()  # image host
-    REGISTRY_BAD_CREDENTIALS = auto()  # image host
-    REGISTRY_FORBIDDEN = auto()  # image host
-    REGISTRY_FAILED = auto()  # image host status
-    REGISTRY_UNREACHABLE = auto()  # image host url
-    REGISTRY_AUTH_MALFORMED = auto()  # image detail
-    IMAGE_DIGEST_MISMATCH = auto()  # image got expected
+    IMAGE_REFERENCE_INVALID = auto()
+    IMAGE_REFERENCE_UPPERCASE = auto()  # repository: the part with capitals
+    IMAGE_REFERENCE_TOO_LONG = auto()
+    IMAGE_REFERENCE_IS_ID = auto()  # 64 hex digits where a name is needed
+    IMAGE_ID_AMBIGUOUS = auto()
+    IMAGE_NOT_FOUND = auto()
+    IMAGE_IN_USE = auto()  # containers: ids, oldest first; container: the first of them
+    # of a pull
+    IMAGE_NOT_IN_REGISTRY = auto()  # missing: "name" or "manifest"
+    REGISTRY_UNAUTHORIZED = auto()  # no credentials were given
+    REGISTRY_BAD_CREDENTIALS = auto()
+    REGISTRY_FORBIDDEN = auto()
+    REGISTRY_FAILED = auto()
+    REGISTRY_UNREACHABLE = auto()  # address: host:port that refused
+    REGISTRY_HOST_UNKNOWN = auto()  # address: host:port whose name does not resolve
+    REGISTRY_AUTH_MALFORMED = auto()  # detail: Go's words
+    IMAGE_DIGEST_MISMATCH = auto()  # digests of a layer
 
     # stats, metrics, events, checkpoints
-    STATS_OF_STOPPED_CONTAINER = auto()  # id
-    STATS_OF_STOPPED_SANDBOX = auto()  # id
-    SUBSCRIBER_TOO_SLOW = auto()  # limit
-    CHECKPOINT_LOCATION_EMPTY = auto()  # id
-    CHECKPOINT_LOCATION_INVALID = auto()  # path detail
-    CHECKPOINT_UNREADABLE = auto()  # path detail
-    CHECKPOINT_OPTION_UNKNOWN = auto()  # option
+    STATS_OF_STOPPED_CONTAINER = auto()
+    STATS_OF_STOPPED_SANDBOX = auto()
+    SUBSCRIBER_TOO_SLOW = auto()
+    CHECKPOINT_LOCATION_EMPTY = auto()
+    CHECKPOINT_LOCATION_INVALID = auto()
+    CHECKPOINT_UNREADABLE = auto()
+    CHECKPOINT_OPTION_UNKNOWN = auto()
+
+
+#: Of every failed pull: the full reference, its parts (``reference`` is the tag or digest), the manifest's URL.
+_PULL: Final = ("image", "host", "repository", "reference", "url")
+
+#: What each refusal must bring, so that any personality can word it; a reason without a row brings nothing.
+FACTS: Final[Mapping[Reason, tuple[str, ...]]] = MappingProxyType(
+    {
+        Reason.MALFORMED_METHOD: ("path",),
+        Reason.UNKNOWN_SERVICE: ("service",),
+        Reason.UNKNOWN_METHOD: ("service", "method"),
+        Reason.METHOD_NOT_IMPLEMENTED: ("method",),
+        Reason.UNDECODABLE: ("detail",),
+        Reason.FIELD_NOT_UTF8: ("field",),
+        Reason.REQUEST_TOO_LARGE: ("size", "limit"),
+        Reason.RESPONSE_TOO_LARGE: ("size", "limit"),
+        Reason.UNFORESEEN: ("call", "error"),
+        Reason.SANDBOX_NAME_RESERVED: ("name", "owner"),
+        Reason.SANDBOX_ID_AMBIGUOUS: ("id",),
+        Reason.SANDBOX_NOT_FOUND: ("id",),
+        Reason.SANDBOX_NOT_READY: ("id",),
+        Reason.SANDBOX_BAD_STATE: ("id", "state", "input"),
+        Reason.RUNTIME_HANDLER_UNKNOWN: ("id", "handler", "known"),
+        Reason.OCI_RUNTIME_MISSING: ("id", "handler", "binary"),
+        Reason.SHIM_MISSING: ("id", "handler", "runtime_type", "binary"),
+        Reason.NETWORK_NOT_READY: ("id",),
+        Reason.NETWORK_TEARDOWN_FAILED: ("id",),
+        Reason.NO_ADDRESS_LEFT: ("id", "cidr"),
+        Reason.HOST_PORT_TAKEN: ("id", "port", "protocol"),
+        Reason.SYSCTL_INVALID: ("id", "name", "value"),
+        Reason.HOSTNAME_TOO_LONG: ("id", "hostname"),
+        Reason.LOG_DIRECTORY_RELATIVE: ("id", "path"),
+        Reason.POD_CIDR_INVALID: ("cidr",),
+        Reason.USERNS_INVALID: ("id", "detail"),
+        Reason.CONTAINER_SANDBOX_NOT_FOUND: ("id",),
+        Reason.CONTAINER_SANDBOX_NOT_RUNNING: ("id",),
+        Reason.CONTAINER_NAME_RESERVED: ("name", "owner"),
+        Reason.CONTAINER_ID_AMBIGUOUS: ("id",),
+        Reason.CONTAINER_NOT_FOUND: ("id",),
+        Reason.CONTAINER_BAD_STATE: ("id", "state", "input"),
+        Reason.CONTAINER_STARTING: ("id",),
+        Reason.CONTAINER_NOT_RUNNING: ("id", "state"),
+        Reason.CONTAINER_IMAGE_NOT_FOUND: ("image",),
+        Reason.NO_COMMAND: ("id",),
+        Reason.COMMAND_NOT_FOUND: ("id", "command"),
+        Reason.COMMAND_NOT_IN_PATH: ("id", "command"),
+        Reason.COMMAND_NOT_EXECUTABLE: ("id", "command"),
+        Reason.WORKING_DIRECTORY_INVALID: ("id", "path"),
+        Reason.START_IN_STOPPED_SANDBOX: ("id",),
+        Reason.MOUNT_CONTAINER_PATH_EMPTY: ("id",),
+        Reason.MOUNT_HOST_PATH_EMPTY: ("id",),
+        Reason.MOUNT_IMAGE_NOT_FOUND: ("id", "image"),
+        Reason.DEVICE_MISSING: ("id", "path"),
+        Reason.USER_UNKNOWN: ("id", "user"),
+        Reason.GROUP_WITHOUT_USER: ("id", "group"),
+        Reason.SECCOMP_PROFILE_MISSING: ("id", "profile"),
+        Reason.APPARMOR_PROFILE_MISSING: ("id", "profile"),
+        Reason.CAPABILITY_UNKNOWN: ("id", "capability"),
+        Reason.MEMORY_LIMIT_BELOW_USAGE: ("id", "limit", "usage"),
+        Reason.LOG_UNWRITABLE: ("id", "path", "error"),
+        Reason.PATH_REFUSED: ("path", "detail"),
+        Reason.RESOURCES_INVALID: ("id", "detail"),
+        Reason.IMAGE_REFERENCE_INVALID: ("image",),
+        Reason.IMAGE_REFERENCE_UPPERCASE: ("image", "repository"),
+        Reason.IMAGE_REFERENCE_TOO_LONG: ("image", "limit"),
+        Reason.IMAGE_REFERENCE_IS_ID: ("image",),
+        Reason.IMAGE_ID_AMBIGUOUS: ("image",),
+        Reason.IMAGE_NOT_FOUND: ("image",),
+        Reason.IMAGE_IN_USE: ("image", "containers", "container"),
+        Reason.IMAGE_NOT_IN_REGISTRY: (*_PULL, "missing"),
+        Reason.REGISTRY_UNAUTHORIZED: (*_PULL, "status", "status_text"),
+        Reason.REGISTRY_BAD_CREDENTIALS: (*_PULL, "status", "status_text"),
+        Reason.REGISTRY_FORBIDDEN: (*_PULL, "status", "status_text"),
+        Reason.REGISTRY_FAILED: (*_PULL, "status", "status_text"),
+        Reason.REGISTRY_UNREACHABLE: (*_PULL, "address"),
+        Reason.REGISTRY_HOST_UNKNOWN: (*_PULL, "address"),
+        Reason.REGISTRY_AUTH_MALFORMED: (*_PULL, "detail"),
+        Reason.IMAGE_DIGEST_MISMATCH: (*_PULL, "got", "expected"),
+        Reason.STATS_OF_STOPPED_CONTAINER: ("id",),
+        Reason.STATS_OF_STOPPED_SANDBOX: ("id",),
+        Reason.SUBSCRIBER_TOO_SLOW: ("limit",),
+        Reason.CHECKPOINT_LOCATION_EMPTY: ("id",),
+        Reason.CHECKPOINT_LOCATION_INVALID: ("path", "detail"),
+        Reason.CHECKPOINT_UNREADABLE: ("path", "detail"),
+        Reason.CHECKPOINT_OPTION_UNKNOWN: ("option",),
+    }
+)
 
 
 class CriError(Exception):
