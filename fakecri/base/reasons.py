@@ -143,6 +143,10 @@ class Reason(StrEnum):
     CHECKPOINT_LOCATION_INVALID = auto()
     CHECKPOINT_UNREADABLE = auto()
     CHECKPOINT_OPTION_UNKNOWN = auto()
+    CHECKPOINT_CONTAINER_NOT_RUNNING = auto()
+    CHECKPOINT_CONTAINERS_INVALID = auto()
+    CHECKPOINT_TIMED_OUT = auto()
+    CHECKPOINT_MISMATCH = auto()
 
 
 #: Of every failed pull: the full reference, its parts (``reference`` is the tag or digest), the manifest's URL.
@@ -228,6 +232,10 @@ FACTS: Final[Mapping[Reason, tuple[str, ...]]] = MappingProxyType(
         Reason.CHECKPOINT_LOCATION_INVALID: ("path", "detail"),
         Reason.CHECKPOINT_UNREADABLE: ("path", "detail"),
         Reason.CHECKPOINT_OPTION_UNKNOWN: ("option",),
+        Reason.CHECKPOINT_CONTAINER_NOT_RUNNING: ("id", "state"),
+        Reason.CHECKPOINT_CONTAINERS_INVALID: ("id", "detail"),
+        Reason.CHECKPOINT_TIMED_OUT: ("id", "timeout"),
+        Reason.CHECKPOINT_MISMATCH: ("path", "detail"),
     }
 )
 

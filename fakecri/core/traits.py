@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class OnUnknown(Enum):
-    """What a Stop or Remove of an id that is not there answers."""
+    """What a Stop or Remove of an id (RemoveImage: a reference) that is not there answers."""
 
     OK = "ok"
     NOT_FOUND = "not found"
@@ -118,6 +118,35 @@ class ImageInUse(Enum):
     REFUSE = "refused"
 
 
+class OnInvalidReference(Enum):
+    """ImageStatus, RemoveImage and an image filter with a malformed reference."""
+
+    UNKNOWN_IMAGE = "as for an image that is not there"
+    REFUSE = "refuse"
+
+
+class UppercaseHost(Enum):
+    """A reference whose first component has capitals, such as ``UPPER/name``."""
+
+    HOST = "that component is a registry host (distribution 2.8.2 and newer)"
+    PATH = "it is part of the path, whose case is then refused"
+
+
+class CredentialsDecoded(Enum):
+    """When a malformed ``AuthConfig`` of a pull is noticed."""
+
+    WHEN_ASKED = "once the registry asks for credentials"
+    ALWAYS = "before the registry is asked"
+
+
+class ImageSpecShown(Enum):
+    """``Image.spec``."""
+
+    NEVER = "unset"
+    WHEN_ANNOTATED = "set when the image has annotations"
+    ALWAYS = "set, empty without annotations"
+
+
 class PullReference(Enum):
     """What PullImage returns as ``image_ref``."""
 
@@ -154,10 +183,24 @@ class ListImageReference(Enum):
 
 
 class StoppedContainerStats(Enum):
-    """ContainerStats of a container that is not running."""
+    """ContainerStats of a container that has exited."""
 
     REFUSE = "refuse"
-    EMPTY = "attributes, no figures"
+    EMPTY = "an empty message"
+
+
+class CreatedContainerStats(Enum):
+    """ContainerStats of a container that has not started."""
+
+    REFUSE = "refuse"
+    ZEROES = "every figure, at zero"
+
+
+class ListedContainerStats(Enum):
+    """Which containers ListContainerStats and a sandbox's own stats show."""
+
+    ALL = "all; one without a process has attributes and writable layer only"
+    ALIVE = "created and running ones"
 
 
 class StoppedSandboxStats(Enum):
@@ -173,6 +216,27 @@ class ListStatsWithStopped(Enum):
     FAIL = "the whole list fails"
     SKIP = "it is left out"
     LIST = "it is listed without figures"
+
+
+class SandboxFigures(Enum):
+    """What ``LinuxPodSandboxStats`` of a ready sandbox holds."""
+
+    ALL = "cpu, memory, network, processes, io, containers"
+    NETWORK = "network and containers"
+
+
+class FirstInterface(Enum):
+    """``NetworkUsage.default_interface`` of a pod with its own network."""
+
+    ETHERNET = "eth0"
+    LOOPBACK = "lo, with eth0 among the interfaces"
+
+
+class AvailableWithoutLimit(Enum):
+    """``MemoryUsage.available_bytes`` where memory has no limit."""
+
+    ZERO = "0"
+    UNLIMITED = "the kernel's largest limit less the working set"
 
 
 class SwapFigures(Enum):
@@ -223,15 +287,28 @@ class Traits:
     image_list_filter: ImageListFilter = ImageListFilter.HONOURED
     remove_image_scope: RemoveImageScope = RemoveImageScope.ALL_NAMES
     image_in_use: ImageInUse = ImageInUse.ALLOW
+    invalid_reference: OnInvalidReference = OnInvalidReference.UNKNOWN_IMAGE
+    uppercase_host: UppercaseHost = UppercaseHost.HOST
+    credentials_decoded: CredentialsDecoded = CredentialsDecoded.WHEN_ASKED
+    remove_unknown_image: OnUnknown = OnUnknown.OK
+    image_spec: ImageSpecShown = ImageSpecShown.WHEN_ANNOTATED
+    image_pinned: Shown = Shown.YES
+    image_chain_id: Shown = Shown.YES
     pull_reference: PullReference = PullReference.ID
     image_id_form: ImageIdForm = ImageIdForm.SHA256
     preset_digests: PresetDigests = PresetDigests.PULLED
     status_image_name: StatusImageName = StatusImageName.FIRST_TAG
     list_image_reference: ListImageReference = ListImageReference.ID
     stopped_container_stats: StoppedContainerStats = StoppedContainerStats.REFUSE
+    created_container_stats: CreatedContainerStats = CreatedContainerStats.REFUSE
+    listed_container_stats: ListedContainerStats = ListedContainerStats.ALL
     stopped_sandbox_stats: StoppedSandboxStats = StoppedSandboxStats.REFUSE
     list_stats_with_stopped: ListStatsWithStopped = ListStatsWithStopped.SKIP
+    sandbox_figures: SandboxFigures = SandboxFigures.ALL
+    first_interface: FirstInterface = FirstInterface.ETHERNET
+    available_without_limit: AvailableWithoutLimit = AvailableWithoutLimit.ZERO
     swap_figures: SwapFigures = SwapFigures.FILLED
+    pressure_figures: Shown = Shown.YES
     status_image_id: Shown = Shown.YES
     status_user: Shown = Shown.YES
     status_stop_signal: Shown = Shown.YES
