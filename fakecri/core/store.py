@@ -11,17 +11,29 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum, auto
 from typing import Generic, Protocol, TypeVar
 
+from fakecri.base.steps import Trigger
 
-class Stored(Protocol):
+
+class Identified(Protocol):
+    """What a table of list pieces needs of an entity."""
+
+    @property
+    def id(self) -> str: ...
+
+
+class Stored(Identified, Protocol):
     """What a store needs of an entity."""
 
-    id: str
-    name: str
-    labels: Mapping[str, str]
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def labels(self) -> Mapping[str, str]: ...
 
 
+P = TypeVar("P", bound=Identified)
 E = TypeVar("E", bound=Stored)
-PieceEncoder = Callable[[E], bytes]
+PieceEncoder = Callable[[P], bytes]
 
 
 class Miss(Enum):
@@ -32,23 +44,23 @@ class Miss(Enum):
     AMBIGUOUS = auto()
 
 
-class PieceTable(Generic[E]):
+class PieceTable(Generic[P]):
     """The encoded list entries of every object, for one way of encoding; only what changed is encoded anew."""
 
     __slots__ = ("_dirty", "_encode", "_joined", "_pieces")
 
-    def __init__(self, entities: Iterable[E], encode: PieceEncoder[E]) -> None:
+    def __init__(self, entities: Iterable[P], encode: PieceEncoder[P]) -> None:
         self._encode = encode
         self._pieces: dict[str, bytes] = {}
-        self._dirty: dict[str, E] = {entity.id: entity for entity in entities}
+        self._dirty: dict[str, P] = {entity.id: entity for entity in entities}
         self._joined: bytes | None = None
 
-    def touch(self, entity: E) -> None:
+    def touch(self, entity: P) -> None:
         """The object was added or has changed; a new one goes to the end of the order."""
         self._dirty[entity.id] = entity
         self._joined = None
 
-    def drop(self, entity: E) -> None:
+    def drop(self, entity: P) -> None:
         """The object is gone."""
         self._dirty.pop(entity.id, None)
         self._pieces.pop(entity.id, None)
@@ -91,6 +103,8 @@ class Store(Generic[E]):
         self._names: dict[str, str] = {}
         self._tables: dict[object, PieceTable[E]] = {}
         self._label_indexes: dict[str, dict[str, dict[str, None]]] = {}
+        #: Fires when a reservation ends: the object is there now, or the name is free again.
+        self.released = Trigger()
 
     # -- looking up ------------------------------------------------------------------------------------------------
     def __len__(self) -> int:
@@ -145,6 +159,7 @@ class Store(Generic[E]):
         """Give a name back if that object still holds it."""
         if self._names.get(name) == owner_id:
             del self._names[name]
+            self.released.fire()
 
     # -- changing --------------------------------------------------------------------------------------------------
     def add(self, entity: E) -> None:
@@ -152,6 +167,7 @@ class Store(Generic[E]):
         assert self._names.get(entity.name) == entity.id
         self._by_id[entity.id] = entity
         insort(self._sorted_ids, entity.id)
+        self.released.fire()
         for key, index in self._label_indexes.items():
             if key in entity.labels:
                 index.setdefault(entity.labels[key], {})[entity.id] = None
