@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import ModuleType
 
 
 def _load(name: str) -> ModuleType:
-    """A module that lies beside this file. Tests are no package: it is loaded by path, under a name nothing else has."""
+    """A module beside this file. Tests are no package: it is loaded by path, under a name that nothing else has."""
     full_name = f"fakecri_tests_clients_{name}"
     if full_name not in sys.modules:
         spec = importlib.util.spec_from_file_location(full_name, Path(__file__).with_name(f"{name}.py"))
@@ -51,3 +52,35 @@ def program(request: pytest.FixtureRequest, builder_module: ModuleType) -> Calla
 
     path: Callable[[str], Path] = builder_module.Builder(report=report).path
     return path
+
+
+@pytest.fixture
+def server(serving: ModuleType, tmp_path: Path) -> Iterator[Any]:
+    """`fakecri serve` with its defaults, on a socket of its own."""
+    with serving.FakecriServer(tmp_path / "server", "--root", str(tmp_path / "root"), "-v") as running:
+        yield running
+        running.must_live()
+
+
+@pytest.fixture
+def crictl(program: Callable[[str], Path], server: Any, tmp_path: Path) -> Any:
+    directory = tmp_path / "crictl"
+    directory.mkdir()
+    return _load("crictl").Crictl(program("crictl"), server.endpoint, directory)
+
+
+@pytest.fixture(scope="session")
+def kubelet() -> ModuleType:
+    return _load("kubelet")
+
+
+@pytest.fixture
+def private_node(kubelet: ModuleType, tmp_path: Path) -> Iterator[Any]:
+    """Private namespaces; where they cannot be made the test is skipped with the reason, or fails in CI."""
+    reason = kubelet.why_not_possible()
+    if reason and os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    if reason:
+        pytest.skip(reason)
+    with kubelet.PrivateNode(tmp_path / "namespaces") as node:
+        yield node

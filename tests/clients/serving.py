@@ -1,7 +1,7 @@
 """Starts servers that tests drive from outside, and ends them for certain.
 
-The rule: whatever is started here leads a session of its own, dies with the test process at the latest, and is ended by
-its process group, so that no test leaves a process behind. A server that does not come up fails with the end of its log.
+The rule: whatever is started here leads a session of its own, dies with the test process at the latest, and is ended
+by its process group, so that no test leaves a process behind. A server that does not come up fails with its log's end.
 """
 
 from __future__ import annotations
