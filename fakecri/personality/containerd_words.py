@@ -115,9 +115,6 @@ _CONTAINER_FORMS: Final[Mapping[Key, Form]] = {
     (Reason.CONTAINER_STARTING, "RemoveContainer"): _unknown("container is in starting state, can't be removed"),
     (Reason.CONTAINER_NOT_RUNNING, None): _unknown("container is in CONTAINER_{state} state"),
     (Reason.CONTAINER_NOT_RUNNING, "ReopenContainerLog"): _unknown("container is not running"),
-    (Reason.CONTAINER_NOT_RUNNING, "CheckpointContainer"): _unknown(
-        "container is in CONTAINER_{state} state. only CONTAINER_RUNNING containers can be checkpointed"
-    ),
     (Reason.CONTAINER_IMAGE_EMPTY, None): _unknown('failed to resolve image "": ambiguous digest string'),
     (Reason.CONTAINER_IMAGE_NOT_FOUND, None): Form(Code.NOT_FOUND, 'failed to resolve image "{image}": not found'),
     (Reason.CONTAINER_USER_IMAGE_MISSING, None): _unknown("user specified image must not be empty"),
@@ -168,6 +165,18 @@ _OTHER_FORMS: Final[Mapping[Key, Form]] = {
     (Reason.CHECKPOINT_LOCATION_EMPTY, None): _unknown('no location is given for the checkpoint of "{id}"'),
     (Reason.CHECKPOINT_LOCATION_INVALID, None): _unknown("open {path}: {detail}"),
     (Reason.CHECKPOINT_UNREADABLE, None): _unknown('failed to read checkpoint "{path}": {detail}'),
+    (Reason.CHECKPOINT_CONTAINER_NOT_RUNNING, None): _unknown(
+        "container is in CONTAINER_{state} state. only CONTAINER_RUNNING containers can be checkpointed"
+    ),
+    (Reason.CHECKPOINT_CONTAINERS_INVALID, None): Form(
+        Code.INVALID_ARGUMENT, 'containers of the checkpoint of sandbox "{id}": {detail}'
+    ),
+    (Reason.CHECKPOINT_TIMED_OUT, None): Form(
+        Code.DEADLINE_EXCEEDED, 'failed to checkpoint "{id}": timeout {timeout}s exceeded: context deadline exceeded'
+    ),
+    (Reason.CHECKPOINT_MISMATCH, None): Form(
+        Code.FAILED_PRECONDITION, 'checkpoint "{path}" does not fit the request: {detail}'
+    ),
     (Reason.CHECKPOINT_OPTION_UNKNOWN, None): Form(Code.INVALID_ARGUMENT, 'unknown checkpoint option "{option}"'),
 }
 
