@@ -81,8 +81,8 @@ class World:
         """The reply to a call of the runtime service, in the version that the kubelet speaks, with an empty request."""
         path = f"/runtime.{self.node.release.api}.RuntimeService/{method}"
         with grpc.insecure_channel(self.server.endpoint) as channel:
-            reply = channel.unary_unary(path)(b"", timeout=20)
-        return getattr(messages, f"{method}Response").FromString(reply)
+            call: Any = channel.unary_unary(path)
+            return getattr(messages, f"{method}Response").FromString(call(b"", timeout=20))
 
     def containers(self) -> list[Any]:
         return list(self.ask("ListContainers").containers)
@@ -166,7 +166,7 @@ def a_container_that_exits_is_restarted_with_back_off(world: World) -> None:
     def backs_off(status: dict[str, Any]) -> bool:
         main = container(status, "main")
         waiting = main["state"].get("waiting", {}).get("reason")
-        return main["restartCount"] >= 1 and waiting == "CrashLoopBackOff"
+        return bool(main["restartCount"] >= 1 and waiting == "CrashLoopBackOff")
 
     status = world.await_status("crashing", "is restarted and backs off", backs_off, 90)
     last = container(status, "main")["lastState"]["terminated"]
