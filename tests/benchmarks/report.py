@@ -81,24 +81,19 @@ def table_of_events(rounds: Sequence[Sequence[dict[str, Any]]]) -> list[str]:
 def document(taken: dict[str, Any]) -> str:
     machine = taken["machine"]
     memory = taken["memory"]
-    parts = [
-        "# Benchmarks",
-        (
-            f"Commit {taken['commit']}, Python {machine['python']}, grpcio {machine['grpcio']}, {machine['processor']}, "
-            f"{machine['cores']} cores, {taken['rounds']} interleaved rounds. Rates and CPU times are medians; a ratio is "
-            "the median of each round's own, with the lowest and the highest round."
-        ),
-        "\n".join(table_of_cells(taken["cells"])),
-        "## Events",
-        (
-            "GetContainerEvents while pods come and go; the publisher waits for the slowest subscriber, and nothing is "
-            f"lost. The {PEER} has no such stream."
-        ),
-        "\n".join(table_of_events(taken["events"])),
-        "## Memory",
-        (
-            f"{memory['bytes_per_pair']:,.0f} bytes per sandbox + container pair, over {memory['pairs']:,} pairs "
-            f"(target ≤ {MEMORY_TARGET_BYTES:,})."
-        ),
-    ]
+    measured = (
+        f"Commit {taken['commit']}, Python {machine['python']}, grpcio {machine['grpcio']}, {machine['processor']}, "
+        f"{machine['cores']} cores, {taken['rounds']} interleaved rounds. Rates and CPU times are medians; a ratio is "
+        "the median of each round's own, with the lowest and the highest round."
+    )
+    of_events = (
+        "GetContainerEvents while pods come and go; the publisher waits for the slowest subscriber, and nothing is "
+        f"lost. The {PEER} has no such stream."
+    )
+    of_memory = (
+        f"{memory['bytes_per_pair']:,.0f} bytes per sandbox + container pair, over {memory['pairs']:,} pairs "
+        f"(target ≤ {MEMORY_TARGET_BYTES:,})."
+    )
+    parts = ["# Benchmarks", measured, "\n".join(table_of_cells(taken["cells"]))]
+    parts += ["## Events", of_events, "\n".join(table_of_events(taken["events"])), "## Memory", of_memory]
     return "\n\n".join(parts) + "\n"
