@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from fakecri.base.tasks import Task
     from fakecri.core.runtime import Runtime
-    from fakecri.personality.model import Personality
+    from fakecri.personality.model import Personality, word
     from fakecri.wire.levels import View
 
 OnDone = Callable[[Call, Reply], None]
@@ -84,6 +84,7 @@ class Engine:
         self._entry = _Entry(self)
         runtime.on_background_step = self._on_background_step
         runtime.on_background_failure = self._on_background_failure
+        runtime.word = lambda method, refusal: word(personality, method, refusal)[1]
 
     # -- what is served --------------------------------------------------------------------------------------------
     @property
@@ -338,7 +339,7 @@ class Engine:
 
             def answer(value: Any) -> None:
                 nonlocal answered
-                with self.lock:
+                with self._entry:
                     if answered:
                         raise RuntimeError(f"port {step.port} answered twice: {step.request!r}")
                     answered = True

@@ -11,14 +11,15 @@ if TYPE_CHECKING:
 Check = Callable[["Runtime", Any], None]
 
 
-def run_checks(runtime: Runtime, method: str, checks: Mapping[str, Check], subject: Any) -> None:
-    """Run a method's checks on a subject in the personality's order, else in the order of ``checks``.
+def run_checks(
+    runtime: Runtime, method: str, checks: Mapping[str, Check], subject: Any, default_order: tuple[str, ...]
+) -> None:
+    """Run a method's checks on a subject in the personality's order, else in the default one.
 
-    The first that raises ``CriError`` ends the call. A personality may leave a check out by not naming it.
+    The first that raises ``CriError`` ends the call; a check that an order does not name is not run.
 
     Raises:
-        KeyError: a personality names a check that the method does not have.
+        KeyError: an order names a check that the method does not have.
     """
-    order = runtime.behaviour.check_orders.get(method)
-    for name in checks if order is None else order:
+    for name in runtime.behaviour.check_orders.get(method, default_order):
         checks[name](runtime, subject)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from sys import intern
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 from fakecri.base.steps import Trigger
 from fakecri.core.sandbox import PodSandbox, encoded, pooled
 from fakecri.core.states import ContainerState
+from fakecri.core.users import resolve_user
 from fakecri.wire import messages
 
 if TYPE_CHECKING:
     from fakecri.core.image import Image
     from fakecri.kernel.process import Process
+
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class Container:
@@ -38,11 +43,13 @@ class Container:
         "reason",
         "resources_bytes",
         "restored",
+        "resumes",
         "sandbox",
         "started_at_ns",
         "starting",
         "state",
         "stop_signal",
+        "stop_signalled",
     )
 
     def __init__(
@@ -63,6 +70,8 @@ class Container:
         self.log_path = ""
         #: Signal number that StopContainer sends first.
         self.stop_signal = 15
+        #: Whether that signal was sent: it is sent once.
+        self.stop_signalled = False
         #: ``LinuxContainerResources`` as applied (defaults filled in, changed by updates).
         self.resources_bytes = b""
         self.created_at_ns = 0
@@ -76,6 +85,8 @@ class Container:
         #: A StartContainer is under way.
         self.starting = False
         self.restored = False
+        #: What a start after a restore takes up: fields of ``kernel.process.ProcessSpec``.
+        self.resumes: Mapping[str, Any] = _NOTHING
         self.checkpointed_at_ns = 0
         #: Fires when the container leaves RUNNING.
         self.exited = Trigger()
@@ -83,6 +94,10 @@ class Container:
     def config(self) -> messages.ContainerConfig:
         """The client's message, decoded afresh (the caller may keep or change it)."""
         return messages.ContainerConfig.FromString(self.config_bytes)
+
+    def user(self) -> messages.LinuxContainerUser:
+        """Uid, gid and supplementary groups of the first process."""
+        return resolve_user(self.config().linux.security_context, self.image, self.id)
 
     def resources(self) -> messages.LinuxContainerResources:
         """The resources in force, decoded afresh."""

@@ -12,7 +12,7 @@ from fakecri.base.reasons import CriError, Reason
 from fakecri.core import event_messages, states
 from fakecri.core.events import EventLog
 from fakecri.core.store import Miss, Store
-from fakecri.kernel.network import PodNetwork
+from fakecri.kernel.network import HostPorts, PodNetwork
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fakecri.core.states import ContainerInput, Move, SandboxInput
     from fakecri.core.traits import Behaviour, Traits
     from fakecri.kernel.machine import Machine
+    from fakecri.kernel.program import Program
 
 _SANDBOX_MISSES = {Miss.EMPTY: Reason.SANDBOX_ID_EMPTY, Miss.AMBIGUOUS: Reason.SANDBOX_ID_AMBIGUOUS}
 _CONTAINER_MISSES = {Miss.EMPTY: Reason.CONTAINER_ID_EMPTY, Miss.AMBIGUOUS: Reason.CONTAINER_ID_AMBIGUOUS}
@@ -61,6 +62,7 @@ class Runtime:
         self.host_files = host_files
         self.log_files = log_files
         self.network = PodNetwork(node.pod_cidrs)
+        self.host_ports = HostPorts()
         self.sandboxes: Store[PodSandbox] = Store()
         self.containers: Store[Container] = Store()
         self.events = EventLog(behaviour.strategies.get("events", "broadcast"), queue_limit=node.event_queue_limit)
@@ -69,6 +71,10 @@ class Runtime:
         #: How often each table row was used, for the proof that all of them are.
         self.moves: dict[tuple[Any, Any], int] = {}
 
+        #: Set by the engine: the personality's text for a refusal by a method (a failed start is told in a status).
+        self.word: Callable[[str, CriError], str] = lambda method, error: str(error)
+        #: Asked in order when a container starts: the program to run instead of what its image has there, or None.
+        self.workloads: list[Callable[[Container], Program | None]] = []
         #: Set by the engine: how a background task's Ask is answered, and where its failure goes.
         self.on_background_step: OnStep | None = None
         self.on_background_failure: Callable[[BaseException], None] | None = None

@@ -239,6 +239,13 @@ class AvailableWithoutLimit(Enum):
     UNLIMITED = "the kernel's largest limit less the working set"
 
 
+class StoppedContainerCalls(Enum):
+    """A call about a container that has ended."""
+
+    ALLOW = "allowed"
+    REFUSE = "refused"
+
+
 class SwapFigures(Enum):
     """``ContainerStats.swap``."""
 
@@ -272,6 +279,7 @@ class Traits:
     """One runtime's switches; the defaults are the ``reference`` personality's."""
 
     duplicate_name: OnDuplicateName = OnDuplicateName.REFUSE
+    duplicate_container_name: OnDuplicateName = OnDuplicateName.REFUSE
     stop_unknown_container: OnUnknown = OnUnknown.OK
     stop_unknown_sandbox: OnUnknown = OnUnknown.OK
     remove_unknown_container: OnUnknown = OnUnknown.OK
@@ -309,6 +317,7 @@ class Traits:
     available_without_limit: AvailableWithoutLimit = AvailableWithoutLimit.ZERO
     swap_figures: SwapFigures = SwapFigures.FILLED
     pressure_figures: Shown = Shown.YES
+    update_of_exited: StoppedContainerCalls = StoppedContainerCalls.ALLOW
     status_image_id: Shown = Shown.YES
     status_user: Shown = Shown.YES
     status_stop_signal: Shown = Shown.YES

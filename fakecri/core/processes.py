@@ -1,0 +1,181 @@
+"""The processes of sandboxes and containers: what to run, where its output goes, what its end means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from fakecri.base.ports import CloseLog
+from fakecri.base.reasons import CriError, Reason
+from fakecri.base.steps import Ask, Steps
+from fakecri.core.files import ContainerFiles
+from fakecri.core.states import ContainerInput, ContainerState, SandboxInput, SandboxState
+from fakecri.kernel.executables import (
+    DEFAULT_PATH,
+    BadWorkingDirectory,
+    CommandNotFound,
+    Executables,
+    NotExecutable,
+    SpawnError,
+)
+from fakecri.kernel.logs import LOG_STYLES, LogLines, LogStyle
+from fakecri.kernel.process import Process, ProcessSpec
+from fakecri.kernel.signals import Signal
+from fakecri.wire import messages
+
+if TYPE_CHECKING:
+    from fakecri.core.container import Container
+    from fakecri.core.image import Image
+    from fakecri.core.runtime import Runtime
+    from fakecri.core.sandbox import PodSandbox
+
+#: The sandbox's own process, in every runtime's pause image.
+PAUSE: Final = "/pause"
+_PAUSE_EXECUTABLES: Final = Executables(programs={PAUSE: "pause"})
+
+
+# -- what to run -------------------------------------------------------------------------------------------------------
+def argv(config: messages.ContainerConfig, image: Image) -> tuple[str, ...]:
+    """The command line: the config's command replaces the image's entrypoint and command, its args the command."""
+    if config.command:
+        return (*config.command, *config.args)
+    return (*image.entrypoint, *(config.args or image.command))
+
+
+def environment(config: messages.ContainerConfig, image: Image) -> dict[str, str]:
+    """The image's variables with the config's over them; values that are not UTF-8 survive as surrogates."""
+    variables = {"PATH": DEFAULT_PATH}
+    variables.update(variable.partition("=")[::2] for variable in image.environment)
+    variables.update((pair.key, pair.value.decode("utf-8", "surrogateescape")) for pair in config.envs)
+    return variables
+
+
+def working_directory(config: messages.ContainerConfig, image: Image) -> str:
+    """Where the process starts."""
+    return config.working_dir or image.working_directory or "/"
+
+
+def check_executable(config: messages.ContainerConfig, image: Image) -> None:
+    """Look the command up without running it.
+
+    Raises:
+        SpawnError: as the start would.
+    """
+    directory = working_directory(config, image)
+    image.executables.check_working_directory(directory)
+    image.executables.find(argv(config, image)[0], environment(config, image), directory)
+
+
+def spawn_refusal(container_id: str, error: SpawnError) -> CriError:
+    """The refusal that a failed look-up or start means."""
+    if isinstance(error, CommandNotFound):
+        return CriError(Reason.COMMAND_NOT_FOUND, id=container_id, command=error.command, detail=error.text)
+    if isinstance(error, NotExecutable):
+        return CriError(Reason.COMMAND_NOT_EXECUTABLE, id=container_id, command=error.command, detail=error.text)
+    assert isinstance(error, BadWorkingDirectory)
+    return CriError(Reason.WORKING_DIRECTORY_INVALID, id=container_id, path=error.path, detail=error.text)
+
+
+# -- pod sandboxes -----------------------------------------------------------------------------------------------------
+def start_sandbox(runtime: Runtime, sandbox: PodSandbox) -> None:
+    """Run the sandbox's own process; the sandbox becomes NOTREADY should it die alone."""
+
+    def ended(process: Process) -> None:
+        if sandbox.process is process:
+            sandbox.process = None
+            if sandbox.state is SandboxState.READY:
+                runtime.move_sandbox(sandbox, SandboxInput.DIE)
+
+    sandbox.process = runtime.machine.start(
+        ProcessSpec(argv=(PAUSE,), executables=_PAUSE_EXECUTABLES, on_exit=ended, oom_score_adj=-998)
+    )
+
+
+def end_sandbox(runtime: Runtime, sandbox: PodSandbox) -> None:
+    """End the sandbox's own process, if it lives, as part of a stop."""
+    process, sandbox.process = sandbox.process, None
+    if process is not None and not process.ended:
+        runtime.machine.signal(process, Signal.KILL)
+
+
+# -- containers --------------------------------------------------------------------------------------------------------
+def log_style(runtime: Runtime) -> LogStyle:
+    """How this runtime writes log lines, by the personality's strategy of kind ``logs``."""
+    return LOG_STYLES[runtime.behaviour.strategies.get("logs", "containerd")]
+
+
+def _writer(runtime: Runtime, container: Container, tty: bool) -> tuple[Callable[[int, bytes], None], LogLines | None]:
+    if not container.log_path:
+        return (lambda descriptor, chunk: None), None
+    path, clock, log_files = container.log_path, runtime.clock, runtime.log_files
+    lines = LogLines(log_style(runtime), tty=tty)
+
+    def write(descriptor: int, chunk: bytes) -> None:
+        for line in lines.feed(descriptor, chunk, clock.wall_ns):
+            log_files.append(path, line)
+
+    return write, lines
+
+
+def start_container(runtime: Runtime, container: Container) -> None:
+    """Run the container's first process.
+
+    Raises:
+        SpawnError: nothing runs.
+    """
+    config, image = container.config(), container.image
+    write, lines = _writer(runtime, container, config.tty)
+    program = next((found for rule in runtime.workloads if (found := rule(container)) is not None), None)
+    pid_mode = config.linux.security_context.namespace_options.pid
+    user = container.user()
+    container.process = runtime.machine.start(
+        ProcessSpec(
+            argv=argv(config, image),
+            environment=environment(config, image),
+            working_directory=working_directory(config, image),
+            executables=image.executables,
+            program=program,
+            write=write,
+            on_exit=lambda process: _ended(runtime, container, process, lines),
+            files=ContainerFiles(image, config, runtime.host_files),
+            uid=user.uid,
+            gid=user.gid,
+            oom_score_adj=config.linux.resources.oom_score_adj,
+            is_namespace_init=pid_mode == messages.CONTAINER,
+            **container.resumes,
+        )
+    )
+
+
+def _ended(runtime: Runtime, container: Container, process: Process, lines: LogLines | None) -> None:
+    """The first process has ended: its last lines go to the file before anybody sees the container EXITED."""
+    finished_ns = runtime.clock.stamp_ns()
+    runtime.background(_settle(runtime, container, process, lines, finished_ns))
+
+
+def _settle(
+    runtime: Runtime, container: Container, process: Process, lines: LogLines | None, finished_ns: int
+) -> Steps[None]:
+    if lines is not None:
+        for line in lines.end(runtime.clock.wall_ns):
+            runtime.log_files.append(container.log_path, line)
+        yield from close_log(container.log_path)
+    if container.process is not process or container.state is not ContainerState.RUNNING:
+        return
+    container.process = None
+    container.exit_code = process.exit_code
+    container.finished_at_ns = finished_ns
+    if not container.reason:
+        container.reason = "Error" if process.exit_code else "Completed"
+    runtime.move_container(container, ContainerInput.EXIT)
+
+
+def close_log(path: str) -> Steps[None]:
+    """Wait until everything queued for a log is in its file.
+
+    Raises:
+        OSError: the file could not be written.
+    """
+    problem = yield Ask("logs", CloseLog(path))
+    if problem is not None:
+        raise OSError(f"container log {path}: {problem}")
