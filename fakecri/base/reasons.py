@@ -96,8 +96,7 @@ class Reason(StrEnum):
     CONTAINER_IMAGE_NOT_FOUND = auto()
     CONTAINER_USER_IMAGE_MISSING = auto()
     NO_COMMAND = auto()
-    COMMAND_NOT_FOUND = auto()
-    COMMAND_NOT_IN_PATH = auto()  # a name without a slash
+    COMMAND_NOT_FOUND = auto()  # detail, here and in the next two: the operating system's words
     COMMAND_NOT_EXECUTABLE = auto()
     WORKING_DIRECTORY_INVALID = auto()
     START_IN_STOPPED_SANDBOX = auto()  # id: the sandbox
@@ -193,10 +192,9 @@ FACTS: Final[Mapping[Reason, tuple[str, ...]]] = MappingProxyType(
         Reason.CONTAINER_NOT_RUNNING: ("id", "state"),
         Reason.CONTAINER_IMAGE_NOT_FOUND: ("image",),
         Reason.NO_COMMAND: ("id",),
-        Reason.COMMAND_NOT_FOUND: ("id", "command"),
-        Reason.COMMAND_NOT_IN_PATH: ("id", "command"),
-        Reason.COMMAND_NOT_EXECUTABLE: ("id", "command"),
-        Reason.WORKING_DIRECTORY_INVALID: ("id", "path"),
+        Reason.COMMAND_NOT_FOUND: ("id", "command", "detail"),
+        Reason.COMMAND_NOT_EXECUTABLE: ("id", "command", "detail"),
+        Reason.WORKING_DIRECTORY_INVALID: ("id", "path", "detail"),
         Reason.START_IN_STOPPED_SANDBOX: ("id",),
         Reason.MOUNT_CONTAINER_PATH_EMPTY: ("id",),
         Reason.MOUNT_HOST_PATH_EMPTY: ("id",),

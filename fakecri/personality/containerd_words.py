@@ -31,7 +31,6 @@ CONTAINER_MISSES: Final = (Reason.CONTAINER_ID_EMPTY, Reason.CONTAINER_ID_AMBIGU
 SANDBOX_TASK_FAILURES: Final = (Reason.OCI_RUNTIME_MISSING, Reason.SYSCTL_INVALID, Reason.HOSTNAME_TOO_LONG)
 CONTAINER_TASK_FAILURES: Final = (
     Reason.COMMAND_NOT_FOUND,
-    Reason.COMMAND_NOT_IN_PATH,
     Reason.COMMAND_NOT_EXECUTABLE,
     Reason.WORKING_DIRECTORY_INVALID,
     Reason.CAPABILITY_UNKNOWN,
@@ -119,10 +118,9 @@ _CONTAINER_FORMS: Final[Mapping[Key, Form]] = {
     (Reason.CONTAINER_IMAGE_NOT_FOUND, None): Form(Code.NOT_FOUND, 'failed to resolve image "{image}": not found'),
     (Reason.CONTAINER_USER_IMAGE_MISSING, None): _unknown("user specified image must not be empty"),
     (Reason.NO_COMMAND, None): _unknown("no command specified"),
-    (Reason.COMMAND_NOT_FOUND, None): _unknown('exec: "{command}": stat {command}: no such file or directory'),
-    (Reason.COMMAND_NOT_IN_PATH, None): _unknown('exec: "{command}": executable file not found in $PATH'),
-    (Reason.COMMAND_NOT_EXECUTABLE, None): _unknown('exec: "{command}": permission denied'),
-    (Reason.WORKING_DIRECTORY_INVALID, None): _unknown("error during container init: mkdir {path}: not a directory"),
+    (Reason.COMMAND_NOT_FOUND, None): _unknown('exec: "{command}": {detail}'),
+    (Reason.COMMAND_NOT_EXECUTABLE, None): _unknown('exec: "{command}": {detail}'),
+    (Reason.WORKING_DIRECTORY_INVALID, None): _unknown("error during container init: {detail}"),
     (Reason.START_IN_STOPPED_SANDBOX, None): _unknown('sandbox container "{id}" is not running'),
     (Reason.MOUNT_CONTAINER_PATH_EMPTY, None): _unknown("mount must have a container path"),
     (Reason.MOUNT_HOST_PATH_EMPTY, None): _unknown('failed to mkdir "": mkdir : no such file or directory'),

@@ -88,9 +88,18 @@ REFUSALS: dict[str, tuple[Reason, dict[str, object]]] = {
     "start.empty-id": (Reason.CONTAINER_ID_EMPTY, {"id": ""}),
     "start.twice": (Reason.CONTAINER_BAD_STATE, {"id": IDS["C"], "state": "RUNNING", "input": "START"}),
     "start.stopped": (Reason.CONTAINER_BAD_STATE, {"id": IDS["C"], "state": "EXITED", "input": "START"}),
-    "start.command-not-found": (Reason.COMMAND_NOT_FOUND, {"id": IDS["C"], "command": "/nosuchbin"}),
-    "start.command-not-executable": (Reason.COMMAND_NOT_EXECUTABLE, {"id": IDS["C"], "command": "/etc/passwd"}),
-    "start.bad-workdir": (Reason.WORKING_DIRECTORY_INVALID, {"id": IDS["C"], "path": "/etc/passwd"}),
+    "start.command-not-found": (
+        Reason.COMMAND_NOT_FOUND,
+        {"id": IDS["C"], "command": "/nosuchbin", "detail": "stat /nosuchbin: no such file or directory"},
+    ),
+    "start.command-not-executable": (
+        Reason.COMMAND_NOT_EXECUTABLE,
+        {"id": IDS["C"], "command": "/etc/passwd", "detail": "permission denied"},
+    ),
+    "start.bad-workdir": (
+        Reason.WORKING_DIRECTORY_INVALID,
+        {"id": IDS["C"], "path": "/etc/passwd", "detail": "mkdir /etc/passwd: not a directory"},
+    ),
     "cstatus.notfound": (Reason.CONTAINER_NOT_FOUND, {"id": F}),
     "cstatus.empty-id": (Reason.CONTAINER_ID_EMPTY, {"id": ""}),
     "stop.notfound": (Reason.CONTAINER_NOT_FOUND, {"id": F}),
