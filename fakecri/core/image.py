@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
 from fakecri.base.reasons import CriError, Reason
-from fakecri.base.steps import After, At, Steps, Wait
+from fakecri.base.steps import RESERVED, After, At, Steps, Wait
 from fakecri.core.catalogue import MADE_UP_PROGRAM, RESOLVE_NS, Catalogue, ImageSource, Offer
 from fakecri.core.node import Node, UnknownCommand
 from fakecri.core.references import Reference, is_digest, parse_reference
@@ -21,7 +21,6 @@ from fakecri.core.store import PieceTable
 from fakecri.core.traits import (
     Behaviour,
     ImageIdForm,
-    ListOrder,
     OnInvalidReference,
     PresetDigests,
     UppercaseHost,
@@ -150,18 +149,6 @@ class ImageStore:
     def __contains__(self, image: object) -> bool:
         return isinstance(image, Image) and self._images.get(image.digest) is image
 
-    def listed(self) -> list[Image]:
-        """All images in the order of a List reply."""
-        images = list(self._images.values())
-        match self._traits.list_order:
-            case ListOrder.OLDEST_FIRST:
-                return images
-            case ListOrder.NEWEST_FIRST:
-                return images[::-1]
-            case ListOrder.ROTATED:
-                at = self._ids.below("order of images", len(images)) if images else 0
-                return images[at:] + images[:at]
-
     def parse(self, text: str) -> Reference:
         """A reference by this runtime's rules.
 
@@ -183,11 +170,11 @@ class ImageStore:
             raise CriError(Reason.IMAGE_REFERENCE_EMPTY)
         if is_digest(text):
             return self._images.get(text)
-        named, problem = None, None
+        problem = None
         try:
             named = self._names.get(self.parse(text))
         except CriError as error:
-            problem = error
+            named, problem = None, error
         found = named or self._by_id(text)
         if found is None and problem is not None and self._refuses(problem):
             raise problem
@@ -196,6 +183,14 @@ class ImageStore:
     def _refuses(self, problem: CriError) -> bool:
         refuses = self._traits.invalid_reference is OnInvalidReference.REFUSE
         return refuses and problem.reason is not Reason.IMAGE_REFERENCE_IS_ID
+
+    def name_meant(self, text: str) -> Reference | None:
+        """The name of an image that a client means; None when it means one by its id, or none at all."""
+        try:
+            reference = self.parse(text)
+        except CriError:
+            return None
+        return reference if reference in self._names else None
 
     def _by_id(self, text: str) -> Image | None:
         digits = text.removeprefix(_SHA256)
@@ -224,31 +219,30 @@ class ImageStore:
     def pull(self, clock: VirtualClock, reference: Reference, credentials: Credentials) -> Steps[Offer]:
         """Ask the registry, then take part in the transfer of that reference until it is complete.
 
-        Nothing is on the node yet when this returns; ``commit`` puts it there. A caller that is cancelled leaves no
-        trace, and the transfer goes on for the others.
+        Nothing is on the node yet when this returns; ``commit`` puts it there. Content that is here already takes no
+        time. A caller that is cancelled leaves no trace, and the transfer goes on for the others.
 
         Raises:
             CriError: as ``Catalogue.ask``, after the time of one question; IMAGE_DIGEST_MISMATCH after the transfer.
         """
         yield Wait(After(RESOLVE_NS))
         offer = self.catalogue.ask(reference, credentials, self._node.unknown_images)
-        if offer.source.id not in self._images or offer.mismatch is not None:
-            yield from self._transfer(clock, reference, offer)
-        if offer.mismatch is not None:
-            got, expected = offer.mismatch
-            raise CriError(Reason.IMAGE_DIGEST_MISMATCH, **facts(reference), got=got, expected=expected)
-        return offer
-
-    def _transfer(self, clock: VirtualClock, reference: Reference, offer: Offer) -> Steps[None]:
         key = (reference, offer.digest)
-        pull = self._pulls.setdefault(key, _Pull(clock.now_ns + offer.transfer_ns))
+        here = offer.source.id in self._images and offer.mismatch is None
+        pull = self._pulls.setdefault(key, _Pull(clock.now_ns + (0 if here else offer.transfer_ns)))
         pull.callers += 1
         try:
-            yield Wait(At(pull.ends_at_ns))
+            yield RESERVED
+            if pull.ends_at_ns > clock.now_ns:
+                yield Wait(At(pull.ends_at_ns))
         finally:
             pull.callers -= 1
             if not pull.callers:
                 del self._pulls[key]
+        if offer.mismatch is not None:
+            got, expected = offer.mismatch
+            raise CriError(Reason.IMAGE_DIGEST_MISMATCH, **facts(reference), got=got, expected=expected)
+        return offer
 
     @property
     def pulling(self) -> list[str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fakecri.base.tasks import OnStep, Task, Tasks
     from fakecri.clock import VirtualClock
     from fakecri.core.container import Container
-    from fakecri.core.image import ImageStore
+    from fakecri.core.image import Image, ImageStore
     from fakecri.core.node import Node
     from fakecri.core.sandbox import PodSandbox
     from fakecri.core.states import ContainerInput, Move, SandboxInput
@@ -58,6 +58,7 @@ class Runtime:
         self.traits: Traits = behaviour.traits
         self.node = node
         self.images = images
+        images.listeners.append(self._image_changed)
         self.machine = machine
         self.host_files = host_files
         self.log_files = log_files
@@ -155,6 +156,12 @@ class Runtime:
         for event in move.emits:
             self._emit(event, container.id, container.sandbox)
         return move
+
+    def _image_changed(self, image: Image) -> None:
+        """An image's version is part of its users' version: their list entries show its names or digests."""
+        for container in self.containers:
+            if container.image is image:
+                self.containers.touch(container)
 
     def _emit(self, event: states.EventType, object_id: str, sandbox: PodSandbox) -> None:
         stamp_ns = self.clock.stamp_ns()

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fakecri.core.store import Miss
 from fakecri.core.traits import EmptyLabelSelector, ListOrder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
     from fakecri.core.runtime import Runtime
     from fakecri.core.store import Store
 
 
-class Listed(Protocol):
-    """What filters and orders need of an object."""
-
-    id: str
-    name: str
-    labels: Mapping[str, str]
-    state: Any
-
-
-L = TypeVar("L", bound=Listed)
+L = TypeVar("L")
 
 
 def _label_matches(runtime: Runtime, labels: Mapping[str, str], key: str, value: str) -> bool:

@@ -132,13 +132,6 @@ class UppercaseHost(Enum):
     PATH = "it is part of the path, whose case is then refused"
 
 
-class CredentialsDecoded(Enum):
-    """When a malformed ``AuthConfig`` of a pull is noticed."""
-
-    WHEN_ASKED = "once the registry asks for credentials"
-    ALWAYS = "before the registry is asked"
-
-
 class ImageSpecShown(Enum):
     """``Image.spec``."""
 
@@ -297,11 +290,9 @@ class Traits:
     image_in_use: ImageInUse = ImageInUse.ALLOW
     invalid_reference: OnInvalidReference = OnInvalidReference.UNKNOWN_IMAGE
     uppercase_host: UppercaseHost = UppercaseHost.HOST
-    credentials_decoded: CredentialsDecoded = CredentialsDecoded.WHEN_ASKED
     remove_unknown_image: OnUnknown = OnUnknown.OK
     image_spec: ImageSpecShown = ImageSpecShown.WHEN_ANNOTATED
     image_pinned: Shown = Shown.YES
-    image_chain_id: Shown = Shown.YES
     pull_reference: PullReference = PullReference.ID
     image_id_form: ImageIdForm = ImageIdForm.SHA256
     preset_digests: PresetDigests = PresetDigests.PULLED
