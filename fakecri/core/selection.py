@@ -26,7 +26,7 @@ def _label_matches(runtime: Runtime, labels: Mapping[str, str], key: str, value:
 def ordered(runtime: Runtime, stream: str, entities: Iterable[L]) -> list[L]:
     """The objects (given oldest first) in the order of the personality's lists."""
     found = list(entities)
-    order = runtime.traits.list_order
+    order = _list_order(runtime)
     if order is ListOrder.NEWEST_FIRST:
         found.reverse()
     elif order is ListOrder.ROTATED and len(found) > 1:
@@ -37,7 +37,11 @@ def ordered(runtime: Runtime, stream: str, entities: Iterable[L]) -> list[L]:
 
 def plain_order(runtime: Runtime) -> bool:
     """Whether an unfiltered list is simply the store's own order."""
-    return runtime.traits.list_order is ListOrder.OLDEST_FIRST
+    return _list_order(runtime) is ListOrder.OLDEST_FIRST
+
+
+def _list_order(runtime: Runtime) -> ListOrder:
+    return runtime.traits.list_order
 
 
 def select(

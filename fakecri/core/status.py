@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakecri.core.states import SandboxState
+from fakecri.core.stop_signals import cri_signal
 from fakecri.core.traits import (
     AddressAfterStop,
     ListImageReference,
@@ -16,7 +17,6 @@ from fakecri.core.traits import (
     Shown,
     StatusImageName,
 )
-from fakecri.core.stop_signals import cri_signal
 from fakecri.wire import messages
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def container_status(runtime: Runtime, container: Container) -> messages.Contain
 
 def _add_newer_fields(runtime: Runtime, container: Container, status: messages.ContainerStatus) -> None:
     traits = runtime.traits
-    if traits.status_image_id is Shown.YES:
+    if _shows_image_id(runtime):
         status.image_id = container.image.id
     if traits.status_user is Shown.YES:
         status.user.linux.CopyFrom(container.user())
@@ -146,9 +146,13 @@ def container_item(runtime: Runtime, container: Container) -> messages.Container
         labels=config.labels,
         annotations=config.annotations,
     )
-    if runtime.traits.status_image_id is Shown.YES:
+    if _shows_image_id(runtime):
         item.image_id = container.image.id
     return item
+
+
+def _shows_image_id(runtime: Runtime) -> bool:
+    return runtime.traits.status_image_id is Shown.YES
 
 
 def _list_image_reference(runtime: Runtime, container: Container) -> str:
