@@ -15,6 +15,7 @@ from fakecri.core.states import Move, SandboxInput, SandboxState
 from fakecri.core.traits import (
     CreateInStoppedSandbox,
     ImageListFilter,
+    ImageSpecShown,
     ListOrder,
     ListStatsWithStopped,
     OnUnknown,
@@ -23,6 +24,7 @@ from fakecri.core.traits import (
     StatusesInSandboxStatus,
     SwapFigures,
     Unimplemented,
+    UppercaseHost,
 )
 from fakecri.personality import containerd_pulls, containerd_words, go_grpc
 from fakecri.personality.containerd_pulls import PULL, RESOLVE_FAILURES
@@ -76,6 +78,7 @@ CONTAINERD_2_1: Final = derive(
         "status_stop_signal": Shown.NO,
         "single_stats_nano_cores": Shown.NO,
         "container_filesystems": Shown.NO,
+        "image_spec": ImageSpecShown.NEVER,
     },
     behaviour={
         "conditions": ("RuntimeReady", "NetworkReady", "ContainerdHasNoDeprecationWarnings"),
@@ -184,6 +187,8 @@ CONTAINERD_1_6: Final = derive(
         "status_user": Shown.NO,
         "runtime_handlers": Shown.NO,
         "runtime_features": Shown.NO,
+        "image_pinned": Shown.NO,
+        "uppercase_host": UppercaseHost.PATH,
     },
     sandbox_rows={
         # A sandbox whose network could not be set up, and therefore not be torn down either, stays in the list.
