@@ -16,6 +16,7 @@ from fakecri.base.reasons import Code
 from fakecri.base.steps import Ask, Cancelled, Emit, Point, Step
 from fakecri.clock import Lane, VirtualClock
 from fakecri.core.traits import OnClientGone
+from fakecri.personality.model import word
 from fakecri.pipeline import Pipeline
 from fakecri.record.call import Call, Reply
 from fakecri.record.recorder import Recorder
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from fakecri.base.tasks import Task
     from fakecri.core.runtime import Runtime
-    from fakecri.personality.model import Personality, word
+    from fakecri.personality.model import Personality
     from fakecri.wire.levels import View
 
 OnDone = Callable[[Call, Reply], None]

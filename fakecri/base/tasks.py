@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fakecri.base.steps import After, At, Busy, Cancelled, Condition, Step, Steps, Trigger, Wait
@@ -77,7 +78,7 @@ class Task:
                 when_ns = clock.now_ns + condition.cost_ns
             if self._timers is None:
                 self._timers = []
-            self._timers.append(clock.call_at(when_ns, lambda condition=condition: self.wake(condition), lane))
+            self._timers.append(clock.call_at(when_ns, partial(self.wake, condition), lane))
             if self.deadline_ns is None or when_ns < self.deadline_ns:
                 self.deadline_ns = when_ns
 

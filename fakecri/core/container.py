@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from sys import intern
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +13,8 @@ from fakecri.core.users import resolve_user
 from fakecri.wire import messages
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fakecri.core.image import Image
     from fakecri.kernel.process import Process
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from fakecri.base.ports import CloseLog
@@ -24,6 +23,8 @@ from fakecri.kernel.signals import Signal
 from fakecri.wire import messages
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fakecri.core.container import Container
     from fakecri.core.image import Image
     from fakecri.core.runtime import Runtime

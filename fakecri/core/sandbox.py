@@ -9,13 +9,16 @@ from fakecri.core.states import SandboxState
 from fakecri.wire import messages
 
 if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
     from fakecri.core.container import Container
     from fakecri.kernel.process import Process
 
 
-def encoded(message: messages.Message) -> bytes:
+def encoded(message: Message) -> bytes:
     """The one encoding of a message: map entries in order, whatever the interpreter's hash seed."""
-    return message.SerializeToString(deterministic=True)
+    content: bytes = message.SerializeToString(deterministic=True)
+    return content
 
 
 def pooled(labels: dict[str, str]) -> dict[str, str]:

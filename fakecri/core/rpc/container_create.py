@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -24,6 +23,8 @@ from fakecri.kernel.executables import SpawnError
 from fakecri.wire import messages
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fakecri.core.image import Image
     from fakecri.core.runtime import Runtime
     from fakecri.core.sandbox import PodSandbox

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -20,6 +19,8 @@ from fakecri.kernel.network import HostPortTaken, PoolExhausted
 from fakecri.wire import messages
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fakecri.core.runtime import Runtime
 
 #: ``HOST_NAME_MAX`` of Linux.
@@ -87,9 +88,7 @@ def _handler(runtime: Runtime, wanted: Wanted) -> None:
     known[""] = runtime.node.runtime_handlers[0]
     found = known.get(wanted.handler_name)
     if found is None:
-        raise CriError(
-            Reason.RUNTIME_HANDLER_UNKNOWN, id=wanted.id, handler=wanted.handler_name, known=sorted(known)
-        )
+        raise CriError(Reason.RUNTIME_HANDLER_UNKNOWN, id=wanted.id, handler=wanted.handler_name, known=sorted(known))
     wanted.handler = found
 
 
