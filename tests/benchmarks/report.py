@@ -25,6 +25,7 @@ LIST_TARGETS: Final = {
     (10_000, 16): 5.0,
 }
 MEMORY_TARGET_BYTES: Final = 8_192
+PIPELINE_TARGET_US: Final = 40
 
 
 def spread(values: Sequence[float], form: str = ".2f") -> str:
@@ -78,6 +79,15 @@ def table_of_events(rounds: Sequence[Sequence[dict[str, Any]]]) -> list[str]:
     return rows(["subscribers", "events/s", "deliveries/s", "CPU µs per delivery"], lines)
 
 
+def table_in_process(taken: dict[str, Any]) -> list[str]:
+    titles = ["call", "bare handler µs", "through the engine µs", "difference µs"]
+    lines = [
+        [method, *(f"{of[key]:,.1f}" for key in ("bare_us", "submitted_us", "pipeline_us"))]
+        for method, of in taken["methods"].items()
+    ]
+    return rows(titles, lines)
+
+
 def document(taken: dict[str, Any]) -> str:
     machine = taken["machine"]
     memory = taken["memory"]
@@ -94,6 +104,13 @@ def document(taken: dict[str, Any]) -> str:
         f"{memory['bytes_per_pair']:,.0f} bytes per sandbox + container pair, over {memory['pairs']:,} pairs "
         f"(target ≤ {MEMORY_TARGET_BYTES:,})."
     )
+    in_process = taken["in_process"]
+    of_calls = (
+        f"Calls without a socket, with {in_process['pairs']} containers. What a call's path adds to its handler should "
+        f"be ≤ {PIPELINE_TARGET_US} µs. A pod's whole life, {in_process['life_calls']} calls with messages built and "
+        f"read in Python, takes {in_process['life_us']:,.0f} µs."
+    )
     parts = ["# Benchmarks", measured, "\n".join(table_of_cells(taken["cells"]))]
     parts += ["## Events", of_events, "\n".join(table_of_events(taken["events"])), "## Memory", of_memory]
+    parts += ["## In process", of_calls, "\n".join(table_in_process(in_process))]
     return "\n\n".join(parts) + "\n"

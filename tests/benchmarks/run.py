@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 HERE: Final = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "clients"))
 
+import in_process  # noqa: E402
 from builder import Builder, BuildError  # noqa: E402
 from report import OWN, PEER, document  # noqa: E402
 from serving import FakecriServer, NotServingError, SocketServer  # noqa: E402
@@ -54,6 +55,8 @@ class Plan:
     seconds: float
     list_sizes: tuple[int, ...]
     memory_pairs: int
+    in_process_rounds: int
+    in_process_calls: int
     events_cycles: tuple[tuple[int, int], ...]  # (subscribers, pods' lives)
 
     def cells(self) -> list[Cell]:
@@ -64,8 +67,8 @@ class Plan:
         return cells + [Cell("ListContainers", "list", size, c) for size in self.list_sizes for c in (1, 16)]
 
 
-FULL: Final = Plan(5, 2.0, (100, 1_000, 10_000), 10_000, ((1, 400), (100, 60)))
-QUICK: Final = Plan(1, 0.5, (100, 1_000), 1_000, ((1, 100), (100, 20)))
+FULL: Final = Plan(5, 2.0, (100, 1_000, 10_000), 10_000, 7, 2_000, ((1, 400), (100, 60)))
+QUICK: Final = Plan(1, 0.5, (100, 1_000), 1_000, 2, 200, ((1, 100), (100, 20)))
 
 
 class LoadClient:
@@ -194,6 +197,7 @@ def take(plan: Plan, report: Callable[[str], None]) -> dict[str, Any]:
         "cells": cells,
         "events": events,
         "memory": memory,
+        "in_process": in_process.measure(plan.in_process_rounds, plan.in_process_calls),
     }
 
 
@@ -208,7 +212,7 @@ def main(arguments: list[str]) -> int:
     if options.rounds is not None:
         if options.rounds < 1:
             parser.error("--rounds must be at least 1")
-        plan = Plan(options.rounds, plan.seconds, plan.list_sizes, plan.memory_pairs, plan.events_cycles)
+        plan = replace(plan, rounds=options.rounds)
     try:
         taken = take(plan, lambda line: print(line, file=sys.stderr, flush=True))
     except (MeasureError, BuildError, NotServingError) as error:

@@ -33,6 +33,7 @@ def test_each_cell_has_a_line_and_only_lists_have_targets(report: ModuleType) ->
 
 def test_the_document_names_commit_machine_and_every_part(report: ModuleType) -> None:
     events = {"subscribers": 100, "events_per_second": 250.0, "deliveries_per_second": 25e3}
+    in_process = {"bare_us": 5.0, "submitted_us": 17.0, "pipeline_us": 12.0}
     text = report.document(
         {
             "commit": "abc123",
@@ -40,8 +41,10 @@ def test_the_document_names_commit_machine_and_every_part(report: ModuleType) ->
             "rounds": 1,
             "cells": [[figures("Go fake", 10), figures("fakecri", 20)]],
             "events": [[{**events, "server_cpu_us_per_delivery": 24.5}]],
+            "in_process": {"pairs": 100, "methods": {"Version": in_process}, "life_us": 1234.0, "life_calls": 7},
             "memory": {"bytes_per_pair": 4321.0, "pairs": 10_000},
         }
     )
     for part in ("abc123", "Python 3.11.7", "Some CPU", "| 100 | 250 [250..250] | 25,000", "4,321 bytes", "≤ 8,192"):
         assert part in text
+    assert "| Version | 5.0 | 17.0 | 12.0 |" in text
