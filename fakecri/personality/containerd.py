@@ -186,8 +186,6 @@ CONTAINERD_1_6: Final = derive(
         "list_stats_with_stopped": ListStatsWithStopped.FAIL,
         "single_stats_nano_cores": Shown.YES,
         "status_user": Shown.NO,
-        "image_pinned": Shown.NO,
-        "uppercase_host": UppercaseHost.PATH,
         "runtime_handlers": Shown.NO,
         "runtime_features": Shown.NO,
         "image_pinned": Shown.NO,
