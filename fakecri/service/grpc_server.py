@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import traceback
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 import grpc
 
@@ -132,59 +133,55 @@ class _EveryPath(grpc.GenericRpcHandler):
         return found
 
 
-class _Path:
-    """What all handlers share: how a call comes in, and how it is told to whoever watches."""
+class _Exchange:
+    """One call between the engine, which reports from any thread, and its handler's coroutine.
 
-    __slots__ = ("_door", "_path")
+    As a context manager it tells whoever watches how the call ended, and keeps what nobody foresaw.
+    """
 
-    def __init__(self, door: Door, path: str) -> None:
+    __slots__ = (
+        "_began_ns",
+        "_changed",
+        "_door",
+        "_path",
+        "_request",
+        "bodies",
+        "messages",
+        "outcome",
+        "reply",
+        "sent",
+    )
+
+    def __init__(self, door: Door, path: str, request: bytes) -> None:
         self._door = door
         self._path = path
+        self._request = request
+        self._began_ns = monotonic_ns() if door.observer is not None else 0
+        self._changed: asyncio.Future[None] | None = None
+        self.reply: Reply | None = None
+        self.bodies: deque[bytes] = deque()
+        #: (code, text) as the client sees them; None while it sees none.
+        self.outcome: tuple[int, str] | None = None
+        self.messages = 0
+        self.sent = 0
 
-    def submit(self, request: bytes, context: Context, left_s: float | None, exchange: _Open) -> Call:
-        door = self._door
-        door.activity.touch()
-        return door.engine.submit(
+    def submit(self, context: Context, left_s: float | None) -> Call:
+        """Hand the call to the engine."""
+        self._door.activity.touch()
+        return self._door.engine.submit(
             self._path,
-            request,
-            on_done=exchange.done,
-            on_message=exchange.message,
+            self._request,
+            on_done=self._done,
+            on_message=self._message,
             connection=context.peer(),
             metadata=context.invocation_metadata() or (),  # type: ignore[arg-type]
             time_left_ns=None if left_s is None else int(left_s * SECOND),
         )
 
-    def ended(self, outcome: tuple[int, str] | None, exchange: _Open, request: bytes) -> None:
-        door = self._door
-        door.activity.touch()
-        if door.observer is not None:
-            code, text = outcome if outcome is not None else (None, "")
-            duration_ns = monotonic_ns() - exchange.began_ns
-            door.observer(
-                Exchange(self._path, code, text, duration_ns, exchange.messages, len(request), exchange.sent_bytes)
-            )
-
-
-class _Open:
-    """One call between the engine, which reports from any thread, and its handler's coroutine."""
-
-    __slots__ = ("_changed", "_door", "began_ns", "bodies", "messages", "reply", "sent_bytes")
-
-    def __init__(self, door: Door) -> None:
-        self._door = door
-        self._changed: asyncio.Future[None] | None = None
-        self.began_ns = monotonic_ns()
-        self.reply: Reply | None = None
-        self.bodies: deque[bytes] = deque()
-        self.messages = 0
-        self.sent_bytes = 0
-
-    def done(self, call: Call, reply: Reply) -> None:
-        """The engine: the call ended."""
+    def _done(self, call: Call, reply: Reply) -> None:
         self._door.marshal(self._take_reply, reply)
 
-    def message(self, call: Call, body: bytes) -> None:
-        """The engine: one message of a stream."""
+    def _message(self, call: Call, body: bytes) -> None:
         self._door.marshal(self._take_body, body)
 
     def _take_reply(self, reply: Reply) -> None:
@@ -205,98 +202,128 @@ class _Open:
         self._changed = self._door.loop.create_future()
         await self._changed
 
+    def took(self, body: bytes) -> None:
+        """The transport has one more message."""
+        self.messages += 1
+        self.sent += len(body)
+        self._door.activity.touch()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        door = self._door
+        if error is not None and not isinstance(error, (grpc.aio.BaseError, asyncio.CancelledError)):
+            door.engine.failures.append("".join(traceback.format_exception(error)))
+        door.activity.touch()
+        if door.observer is not None:
+            code, text = self.outcome if self.outcome is not None else (None, "")
+            duration_ns = monotonic_ns() - self._began_ns
+            door.observer(Exchange(self._path, code, text, duration_ns, self.messages, len(self._request), self.sent))
+
+
+class _Path:
+    """Serves the calls of one path.
+
+    grpcio computes the time that is left with ``time.time()``. It is asked in ``serve`` itself and nowhere deeper,
+    where a frozen time does not reach it: freezegun looks at no more than five frames, and ``threading`` is the fifth.
+    """
+
+    __slots__ = ("_door", "_path")
+
+    def __init__(self, door: Door, path: str) -> None:
+        self._door = door
+        self._path = path
+
 
 class _Unary(_Path):
     """An RPC with one request and one reply."""
 
-    async def serve(self, request: bytes, context: Context) -> bytes:
-        # grpcio computes this with time.time(); called from here, and only here, a frozen time does not reach it
-        left_s = context.time_remaining()
-        exchange = _Open(self._door)
-        outcome: tuple[int, str] | None = None
-        try:
-            if len(request) > MESSAGE_LIMIT:
-                outcome = too_large_to_receive(len(request))
-            else:
-                reply = await self._answered(request, context, left_s, exchange)
-                outcome = reply.code, reply.text
-                if len(reply.body) > MESSAGE_LIMIT:
-                    outcome = too_large_to_send(len(reply.body))
-                elif not reply.code:
-                    exchange.messages, exchange.sent_bytes = 1, len(reply.body)
-                    return reply.body
-            await refuse(context, *outcome)
-        finally:
-            self.ended(outcome, exchange, request)
+    __slots__ = ()
 
-    async def _answered(self, request: bytes, context: Context, left_s: float | None, exchange: _Open) -> Reply:
-        call = self.submit(request, context, left_s, exchange)
-        try:
-            while exchange.reply is None:
-                await exchange.change()
-        except asyncio.CancelledError:
-            self._door.engine.cancel(call)
-            raise
-        return exchange.reply
+    async def serve(self, request: bytes, context: Context) -> bytes:
+        left_s = context.time_remaining()
+        with _Exchange(self._door, self._path, request) as exchange:
+            if len(request) > MESSAGE_LIMIT:
+                exchange.outcome = too_large_to_receive(len(request))
+                await refuse(context, *exchange.outcome)
+            call = exchange.submit(context, left_s)
+            try:
+                while exchange.reply is None:
+                    await exchange.change()
+            except asyncio.CancelledError:
+                self._door.engine.cancel(call)
+                raise
+            reply = exchange.reply
+            exchange.outcome = reply.code, reply.text
+            if len(reply.body) > MESSAGE_LIMIT:
+                exchange.outcome = too_large_to_send(len(reply.body))
+            if exchange.outcome[0]:
+                await refuse(context, *exchange.outcome)
+            exchange.took(reply.body)
+            return reply.body
 
 
 class _Streaming(_Path):
     """An RPC with one request and a stream of replies."""
 
+    __slots__ = ()
+
     async def serve(self, request: bytes, context: Context) -> None:
         left_s = context.time_remaining()
-        exchange = _Open(self._door)
-        outcome: tuple[int, str] | None = None
-        try:
+        with _Exchange(self._door, self._path, request) as exchange:
             if len(request) > MESSAGE_LIMIT:
-                outcome = too_large_to_receive(len(request))
+                exchange.outcome = too_large_to_receive(len(request))
             else:
-                outcome = await self._streamed(request, context, left_s, exchange)
-            if outcome[0]:
-                await refuse(context, *outcome)
-        finally:
-            self.ended(outcome, exchange, request)
+                call = exchange.submit(context, left_s)
+                try:
+                    exchange.outcome = await self._stream(exchange, call, context)
+                except asyncio.CancelledError:
+                    self._door.engine.cancel(call)
+                    raise
+            if exchange.outcome is not None and exchange.outcome[0]:
+                await refuse(context, *exchange.outcome)
 
-    async def _streamed(
-        self, request: bytes, context: Context, left_s: float | None, exchange: _Open
-    ) -> tuple[int, str]:
+    async def _stream(self, exchange: _Exchange, call: Call, context: Context) -> tuple[int, str] | None:
         engine = self._door.engine
-        call = self.submit(request, context, left_s, exchange)
-        try:
-            while True:
-                while exchange.bodies:
-                    body = exchange.bodies.popleft()
-                    if len(body) > MESSAGE_LIMIT:
-                        engine.cancel(call)
-                        return too_large_to_send(len(body))
-                    await context.write(body)
-                    exchange.messages += 1
-                    exchange.sent_bytes += len(body)
-                    self._door.activity.touch()
-                    engine.notify(call)
-                if exchange.reply is not None:
-                    return exchange.reply.code, exchange.reply.text
-                await exchange.change()
-        except (asyncio.CancelledError, grpc.RpcError, asyncio.InvalidStateError):
-            engine.cancel(call)
-            raise
+        while True:
+            while exchange.bodies:
+                body = exchange.bodies.popleft()
+                if len(body) > MESSAGE_LIMIT:
+                    engine.cancel(call)
+                    return too_large_to_send(len(body))
+                if not await _sent(context, body):
+                    engine.cancel(call)
+                    return None
+                exchange.took(body)
+                engine.notify(call)
+            if exchange.reply is not None:
+                return exchange.reply.code, exchange.reply.text
+            await exchange.change()
+
+
+async def _sent(context: Context, body: bytes) -> bool:
+    """Write one message; False when the client went away meanwhile."""
+    try:
+        await context.write(body)
+    except (grpc.aio.BaseError, asyncio.InvalidStateError):
+        return False
+    return True
 
 
 class _Unknown(_Path):
-    """A path that names no RPC of ours: the engine words the refusal."""
+    """A path that names no RPC of ours: the engine words the refusal, and no message is waited for."""
+
+    __slots__ = ()
 
     async def serve(self, requests: AsyncIterator[bytes], context: Context) -> None:
         left_s = context.time_remaining()
-        exchange = _Open(self._door)
-        outcome: tuple[int, str] | None = None
-        try:
-            self.submit(b"", context, left_s, exchange)
+        with _Exchange(self._door, self._path, b"") as exchange:
+            exchange.submit(context, left_s)
             while exchange.reply is None:
                 await exchange.change()
-            outcome = exchange.reply.code, exchange.reply.text
-            await refuse(context, *outcome)
-        finally:
-            self.ended(outcome, exchange, b"")
+            exchange.outcome = exchange.reply.code, exchange.reply.text
+            await refuse(context, *exchange.outcome)
 
 
 async def _check(request: bytes, context: Context) -> bytes:
@@ -313,7 +340,7 @@ class _Watch:
 
     async def serve(self, request: bytes, context: Context) -> None:
         known = health.is_whole_server(request)
-        await context.write(health.SERVING if known else health.SERVICE_UNKNOWN)
-        await asyncio.shield(self._door.closing)
-        if known:
-            await context.write(health.NOT_SERVING)
+        if await _sent(context, health.SERVING if known else health.SERVICE_UNKNOWN):
+            await asyncio.shield(self._door.closing)
+            if known:
+                await _sent(context, health.NOT_SERVING)

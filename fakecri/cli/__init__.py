@@ -1,0 +1,1 @@
+"""The command line: one module per command, wiring only. What a command needs is imported when it runs."""
