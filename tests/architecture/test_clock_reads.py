@@ -8,7 +8,7 @@ from collections.abc import Iterator
 READS_THE_CLOCK = "fakecri.service.real_time"
 
 #: Where real processes are watched, which no clock of ours can hurry: they may be polled.
-POLLING_FOLDERS = ("tests/clients/", "tests/benchmarks/", "tests/reference/")
+POLLING_FOLDERS = ("tests/clients/", "tests/benchmarks/", "tests/reference/", "tests/docs/")
 
 #: Names that read or follow the machine's time, by module.
 TIME_NAMES = {
