@@ -84,6 +84,8 @@ class Engine:
         self._changed = threading.Condition(self.lock)
         self._entry = _Entry(self)
         runtime.on_background_step = self._on_background_step
+        runtime.machine.on_step = self._on_background_step
+        runtime.machine.on_failure = lambda process, error: self._on_background_failure(error)
         runtime.on_background_failure = self._on_background_failure
         runtime.word = lambda method, refusal: word(personality, method, refusal)[1]
 

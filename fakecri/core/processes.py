@@ -144,7 +144,8 @@ def start_container(runtime: Runtime, container: Container) -> None:
             oom_score_adj=config.linux.resources.oom_score_adj,
             is_namespace_init=pid_mode == messages.CONTAINER,
             **container.resumes,
-        )
+        ),
+        namespace=container.sandbox.process if pid_mode == messages.POD else None,
     )
 
 
