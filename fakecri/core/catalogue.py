@@ -18,7 +18,6 @@ from fakecri.base.reasons import CriError, Reason
 from fakecri.core.node import UnknownImages
 from fakecri.core.references import Reference, is_digest, parse_tagged
 from fakecri.core.registries import (
-    RESOLVE_NS,
     TRANSFER_NS,
     Credentials,
     Registry,
@@ -117,7 +116,7 @@ class ImageSource:
         )
         if len(left) == len(self.names):
             return self
-        return replace(self, names=left) if left else None
+        return replace(self, names=left) if left else None  # the id, once computed, stays
 
     def _described(self) -> str:
         config = asdict(replace(self.config, labels={})) | {"labels": dict(self.config.labels)}
@@ -139,27 +138,45 @@ class Offer:
 
 
 class Catalogue:
-    """All described images and registry hosts. Where two images claim one name, the later has it."""
+    """What the node has at the start, and what registries offer.
+
+    Sources given together are one layer: where one name is both at the start and to be pulled, the node begins with the
+    one and a pull finds the other; of two alike the later has the name. ``extended`` puts a layer on top, which takes
+    every name that it mentions.
+    """
 
     def __init__(self, sources: Iterable[ImageSource] = (), registries: Iterable[Registry] = ()) -> None:
         self.registries: Mapping[str, Registry] = {registry.host: registry for registry in registries}
-        kept: list[ImageSource] = []
-        for source in sources:
-            taken = frozenset(reference for reference, _ in source.references)
-            kept = [left for earlier in kept if (left := earlier.without(taken)) is not None]
-            kept.append(source)
-        self.sources: tuple[ImageSource, ...] = tuple(kept)
+        layer = tuple(sources)
+        #: Images on the node at the start, oldest first.
+        self.at_start: tuple[ImageSource, ...] = _last_named(source for source in layer if source.at_start)
         self._offered: dict[Reference, tuple[ImageSource, str]] = {}
-        for source in kept:
-            for reference, fixed in source.references:
-                digest = reference.digest or fixed or source.manifest_digest
-                self._offered[reference] = (source, digest)
-                self._offered.setdefault(reference.with_digest(digest), (source, digest))
+        for source in sorted(layer, key=lambda source: not source.at_start):  # what is only to be pulled wins
+            self._offer(source)
+
+    def _offer(self, source: ImageSource) -> None:
+        for reference, fixed in source.references:
+            digest = reference.digest or fixed or source.manifest_digest
+            self._offered[reference] = (source, digest)
+            self._offered[reference.with_digest(digest)] = (source, digest)
 
     def extended(self, sources: Iterable[ImageSource], registries: Iterable[Registry] = ()) -> Catalogue:
-        """This catalogue with more images and hosts, which win over what is there."""
-        hosts = {**self.registries, **{registry.host: registry for registry in registries}}
-        return Catalogue((*self.sources, *sources), hosts.values())
+        """This catalogue under a layer of more images and hosts; a host described again is described anew."""
+        result = Catalogue(sources, registries)
+        taken = frozenset(result._offered)
+        below = [left for source in self.at_start if (left := source.without(taken)) is not None]
+        result.at_start = (*below, *result.at_start)
+        result._offered = {**self._offered, **result._offered}
+        result.registries = {**self.registries, **result.registries}
+        return result
+
+    @property
+    def sources(self) -> list[ImageSource]:
+        """Every image that can be had, those on the node first."""
+        found = {source.id: source for source in self.at_start}
+        for source, _ in self._offered.values():
+            found.setdefault(source.id, source)
+        return list(found.values())
 
     def ask(self, reference: Reference, credentials: Credentials, unknown: UnknownImages) -> Offer:
         """What the registry of a reference answers.
@@ -179,8 +196,11 @@ class Catalogue:
                 raise CriError(Reason.IMAGE_NOT_IN_REGISTRY, **facts(reference), missing=missing)
             offered = make_up(reference)
         source, digest = offered
-        mismatch = (digest_of("broken layer", source.id), layer_digest(source)) if rule.wrong_digest else None
-        return Offer(source, digest, TRANSFER_NS if rule.duration_ns is None else rule.duration_ns, mismatch)
+        transfer_ns = TRANSFER_NS if rule.duration_ns is None else rule.duration_ns
+        mismatch = None
+        if (wrong := rule.wrong_digest) is not None:
+            mismatch = (wrong.got or digest_of("broken layer", source.id), wrong.expected or layer_digest(source))
+        return Offer(source, digest, transfer_ns, mismatch)
 
 
 def make_up(reference: Reference) -> tuple[ImageSource, str]:
@@ -201,11 +221,17 @@ def layer_digest(source: ImageSource) -> str:
     return digest_of("image layer", source.id)
 
 
+def _last_named(sources: Iterable[ImageSource]) -> tuple[ImageSource, ...]:
+    kept: list[ImageSource] = []
+    for source in sources:
+        taken = frozenset(reference for reference, _ in source.references)
+        kept = [left for earlier in kept if (left := earlier.without(taken)) is not None]
+        kept.append(source)
+    return tuple(kept)
+
+
 def _named(name: str) -> tuple[Reference, str]:
     reference, tag = parse_tagged(name)
     if not tag:
         return reference, ""
     return Reference(reference.host, reference.path, tag=tag), reference.digest
-
-
-__all__ = ["RESOLVE_NS", "Catalogue", "ImageConfig", "ImageSource", "Offer", "digest_of", "layer_digest", "make_up"]

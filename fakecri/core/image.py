@@ -13,10 +13,10 @@ from weakref import WeakValueDictionary
 
 from fakecri.base.reasons import CriError, Reason
 from fakecri.base.steps import RESERVED, After, At, Steps, Wait
-from fakecri.core.catalogue import MADE_UP_PROGRAM, RESOLVE_NS, Catalogue, ImageSource, Offer
+from fakecri.core.catalogue import MADE_UP_PROGRAM, Catalogue, ImageSource, Offer
 from fakecri.core.node import Node, UnknownCommand
 from fakecri.core.references import Reference, is_digest, parse_reference
-from fakecri.core.registries import Credentials, facts
+from fakecri.core.registries import RESOLVE_NS, Credentials, facts
 from fakecri.core.store import PieceTable
 from fakecri.core.traits import (
     Behaviour,
@@ -135,9 +135,8 @@ class ImageStore:
         self._remembered: WeakValueDictionary[str, Image] = WeakValueDictionary()
         #: Called with an image whose names have changed (or that has come or gone), after the change.
         self.listeners: list[Callable[[Image], None]] = []
-        for source in catalogue.sources:
-            if source.at_start:
-                self._preset(source)
+        for source in catalogue.at_start:
+            self._preset(source)
 
     # -- looking up ------------------------------------------------------------------------------------------------
     def __len__(self) -> int:

@@ -55,6 +55,14 @@ ANONYMOUS: Final = Credentials()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WrongDigest:
+    """A layer that arrives (``got``) is not the one that the manifest names; empty: follows from the image."""
+
+    got: str = ""
+    expected: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RepositoryRule:
     """How a host treats the repositories whose path, or ``path:tag``, matches a glob; None means: as usual."""
 
@@ -62,8 +70,7 @@ class RepositoryRule:
     login: Login | None = None
     #: HTTP status of the manifest request, 400 … 599.
     status: int | None = None
-    #: The layer that arrives is not the one that the manifest names.
-    wrong_digest: bool = False
+    wrong_digest: WrongDigest | None = None
     #: How long the transfer of an image takes that is not here yet, in ns.
     duration_ns: int | None = None
 

@@ -18,17 +18,20 @@ class Identified(Protocol):
     """What a table of list pieces needs of an entity."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """The runtime's id of it."""
 
 
 class Stored(Identified, Protocol):
     """What a store needs of an entity."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name that is reserved for it."""
 
     @property
-    def labels(self) -> Mapping[str, str]: ...
+    def labels(self) -> Mapping[str, str]:
+        """What label selectors look at."""
 
 
 P = TypeVar("P", bound=Identified)
