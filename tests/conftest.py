@@ -1,9 +1,10 @@
-"""What holds for every test: how many examples a property gets, and that CI skips nothing."""
+"""What holds for every test: plugins, how many examples a property gets, and that CI skips nothing."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +13,11 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("usual", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("full", settings.get_profile("usual"), max_examples=2000)
 settings.load_profile(os.environ.get("FAKECRI_TESTS", "usual"))
+
+
+#: An installed fakecri brings its plugin itself; from a bare checkout it comes from here.
+_INSTALLED = any(point.value == "fakecri.pytest_plugin" for point in entry_points(group="pytest11"))
+pytest_plugins = ["pytester", *([] if _INSTALLED else ["fakecri.pytest_plugin"])]
 
 
 def pytest_configure(config: pytest.Config) -> None:

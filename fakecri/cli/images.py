@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,12 +14,23 @@ if TYPE_CHECKING:
 
 
 @click.command("images")
+@click.option(
+    "--images",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="Document with more images, as for `serve`; may be given several times.",
+)
 @output_option
-def command(output: str) -> None:
+def command(images: tuple[Path, ...], output: str) -> None:
     """List the described images. Any other well-formed name can be pulled too, unless `serve` is told otherwise."""
-    from fakecri.core.catalogue_builtin import builtin_catalogue
+    from fakecri.cli.world import images_and_handlers
 
-    rows = [_row(source) for source in builtin_catalogue().sources]
+    try:
+        catalogue, _ = images_and_handlers(images)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
+    rows = [_row(source) for source in catalogue.sources]
     show(rows, output, ("name", "size_mb", "user", "command", "at_start"))
 
 

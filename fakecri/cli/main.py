@@ -1,4 +1,4 @@
-"""``fakecri``: finds the command, and turns whatever a user can put right into one line and exit code 2."""
+"""``fakecri``: finds the command, and turns whatever a user can put right into a line and exit code 2."""
 
 from __future__ import annotations
 
@@ -56,8 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         outcome = cli.main(args=arguments, prog_name="fakecri", standalone_mode=False)
     except click.ClickException as error:
-        text = " ".join(error.format_message().split())
-        click.echo(f"fakecri: {text}", err=True)
+        click.echo(f"fakecri: {error.format_message().strip()}", err=True)
         return USAGE
     except click.Abort:
         return INTERRUPTED

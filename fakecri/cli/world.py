@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakecri.core.catalogue_builtin import builtin_catalogue
 from fakecri.core.node import CgroupDriver, Node, RuntimeHandler, UnknownCommand, UnknownImages
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from contextlib import ExitStack
     from pathlib import Path
 
@@ -37,24 +37,43 @@ def world(setting: Setting, root: Path, stack: ExitStack) -> World:
     Raises:
         ValueError: a setting or a document is wrong; the text names the place.
     """
-    catalogue = builtin_catalogue()
+    catalogue, described = images_and_handlers(setting.images)
     node = Node(
         cgroup_driver=CgroupDriver[setting.cgroup_driver.upper()],
         pod_cidrs=_names(setting.pod_cidr, "--pod-cidr"),
+        runtime_handlers=_handlers(setting.runtime_handlers, described),
         pod_events=not setting.no_events,
         image_fs_path=str(root),
         unknown_command=UnknownCommand(setting.unknown_command),
         unknown_images=UnknownImages(setting.unknown_images),
-        **_handlers(setting),
     )
     return World(node, catalogue)
 
 
-def _handlers(setting: Setting) -> dict[str, Any]:
-    if setting.runtime_handlers is None:
-        return {}
-    names = _names(setting.runtime_handlers, "--runtime-handlers")
-    return {"runtime_handlers": tuple(RuntimeHandler(name) for name in names)}
+def images_and_handlers(files: Sequence[Path]) -> tuple[Catalogue, tuple[RuntimeHandler, ...]]:
+    """The built-in images and what documents add to them, and the runtime handlers that documents describe.
+
+    Raises:
+        ValueError: a document is wrong; a line per problem, each with file, line and column.
+    """
+    if not files:
+        return builtin_catalogue(), ()
+    from fakecri.scenario.compile import load_world
+    from fakecri.scenario.load import ScenarioError
+
+    try:
+        added = load_world(files)
+    except ScenarioError as error:
+        raise ValueError(str(error)) from error
+    return added.catalogue(), added.handlers()
+
+
+def _handlers(text: str | None, described: tuple[RuntimeHandler, ...]) -> tuple[RuntimeHandler, ...]:
+    """Those that the option names, else those that documents describe, else the usual one."""
+    if text is None:
+        return described or Node().runtime_handlers
+    known = {handler.name: handler for handler in described}
+    return tuple(known.get(name, RuntimeHandler(name)) for name in _names(text, "--runtime-handlers"))
 
 
 def _names(text: str, option: str) -> tuple[str, ...]:

@@ -95,6 +95,21 @@ def test_images(fakecri: Callable[..., Any]) -> None:
     assert fakecri("images").output.splitlines()[0].split() == ["NAME", "SIZE", "MB", "USER", "COMMAND", "AT", "START"]
 
 
+def test_images_of_a_document(fakecri: Callable[..., Any], tmp_path: Path) -> None:
+    document = tmp_path / "images.yaml"
+    document.write_text(
+        "apiVersion: fakecri.dev/v1alpha1\nkind: Scenario\nimages:\n  pullable:\n  - names: [ours.example/app:1]\n"
+    )
+    rows = json.loads(fakecri("images", "--images", str(document), "--output", "json").output)
+    assert rows[-1]["name"] == "ours.example/app:1"
+    document.write_text("apiVersion: fakecri.dev/v1alpha1\nkind: Scenario\nbogus: 1\nother: 2\n")
+    outcome = fakecri("images", "--images", str(document))
+    assert outcome.code == 2
+    first, second = outcome.errors.splitlines()
+    assert first.startswith(f"fakecri: {document}:3:1: bogus: ")
+    assert second.startswith(f"{document}:4:1: other: ")
+
+
 @pytest.mark.parametrize("release", ["1.25", "1.37"])
 def test_kubelet_config(fakecri: Callable[..., Any], release: str) -> None:
     text = fakecri("kubelet-config", "--kubelet", release, "--socket", "/run/x.sock", "--manifests", "/m").output
