@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum, auto
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from fakecri.base.steps import Trigger
 
@@ -35,6 +35,9 @@ class Stored(Identified, Protocol):
 
 
 P = TypeVar("P", bound=Identified)
+#: A whole list up to this size is kept joined; a longer one is joined anew, which costs less than sending it.
+KEPT_JOIN_BYTES: Final = 1 << 20
+
 E = TypeVar("E", bound=Stored)
 PieceEncoder = Callable[[P], bytes]
 
@@ -77,10 +80,13 @@ class PieceTable(Generic[P]):
 
     def all(self) -> bytes:
         """Every entry, oldest first, as one byte string."""
-        if self._joined is None:
-            self._refresh()
-            self._joined = b"".join(self._pieces.values())
-        return self._joined
+        if self._joined is not None:
+            return self._joined
+        self._refresh()
+        joined = b"".join(self._pieces.values())
+        if len(joined) <= KEPT_JOIN_BYTES:
+            self._joined = joined
+        return joined
 
     def some(self, ids: Iterable[str]) -> bytes:
         """The entries of these objects, in the order given."""
