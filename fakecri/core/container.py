@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fakecri.core.image import Image
+    from fakecri.core.stats import Settled
     from fakecri.kernel.process import Process
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -46,6 +47,7 @@ class Container:
         "restored",
         "resumes",
         "sandbox",
+        "settled",
         "started_at_ns",
         "starting",
         "state",
@@ -89,6 +91,8 @@ class Container:
         #: What a start after a restore takes up: fields of ``kernel.process.ProcessSpec``.
         self.resumes: Mapping[str, Any] = _NOTHING
         self.checkpointed_at_ns = 0
+        #: What its CPU limits had cost it when they last changed; None while they are those of its start.
+        self.settled: Settled | None = None
         #: Fires when the container leaves RUNNING.
         self.exited = Trigger()
 

@@ -66,6 +66,8 @@ class Node:
     #: A host directory that exists: what ImageFsInfo names.
     image_fs_path: str = "/"
     memory_bytes: int = 8 << 30
+    #: Swap space of the node; 0: it has none.
+    swap_bytes: int = 0
     processors: int = 4
     unknown_command: UnknownCommand = UnknownCommand.WAIT
     unknown_images: UnknownImages = UnknownImages.PULL

@@ -221,7 +221,7 @@ class SandboxFigures(Enum):
 class FirstInterface(Enum):
     """``NetworkUsage.default_interface`` of a pod with its own network."""
 
-    ETHERNET = "eth0"
+    ETHERNET = "eth0, and no other interface"
     LOOPBACK = "lo, with eth0 among the interfaces"
 
 

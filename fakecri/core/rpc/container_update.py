@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fakecri.base.ports import ReopenLog
 from fakecri.base.reasons import CriError, Reason
 from fakecri.base.steps import BEFORE_COMMIT, CHECKED, Ask, Steps
-from fakecri.core import processes
+from fakecri.core import processes, stats
 from fakecri.core.resources import merged
 from fakecri.core.rpc.registry import Context, handles
 from fakecri.core.sandbox import encoded
@@ -41,6 +41,7 @@ def update_container_resources(
         _check_memory(runtime, container, request.linux.memory_limit_in_bytes)
         yield CHECKED
         yield BEFORE_COMMIT
+        stats.settle(container, runtime.clock.now_ns)
         container.resources_bytes = encoded(merged(container.resources(), request.linux))
     return messages.UpdateContainerResourcesResponse()
 
