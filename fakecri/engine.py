@@ -347,7 +347,7 @@ class Engine:
                         raise RuntimeError(f"port {step.port} answered twice: {step.request!r}")
                     answered = True
                     self._asked -= 1
-                    self._tasks.resume(task, value)
+                    self._tasks.resume(task, value, step=step)
 
             self._ports[step.port](step.request, answer)
         elif isinstance(step, Point):

@@ -26,7 +26,18 @@ def _no_other_steps(task: Task, step: Step) -> None:
 class Task:
     """A generator of steps being driven; ``deadline_ns`` is the earliest time condition it now waits for, if any."""
 
-    __slots__ = ("_conditions", "_on_done", "_on_step", "_steps", "_tasks", "_timers", "deadline_ns", "done", "owner")
+    __slots__ = (
+        "_conditions",
+        "_on_done",
+        "_on_step",
+        "_pending",
+        "_steps",
+        "_tasks",
+        "_timers",
+        "deadline_ns",
+        "done",
+        "owner",
+    )
 
     def __init__(self, tasks: Tasks, steps: Steps[Any], on_done: OnDone, on_step: OnStep, owner: Any) -> None:
         self._tasks = tasks
@@ -35,6 +46,7 @@ class Task:
         self._on_step = on_step
         self._conditions: tuple[Condition, ...] = ()
         self._timers: list[Timer] | None = None
+        self._pending: Step | None = None
         self.deadline_ns: int | None = None
         self.done = False
         self.owner = owner
@@ -90,7 +102,7 @@ class Tasks:
 
     def __init__(self, clock: VirtualClock) -> None:
         self.clock = clock
-        self._ready: deque[tuple[Task, Any, BaseException | None]] = deque()
+        self._ready: deque[tuple[Task, Any, BaseException | None, Step | None]] = deque()
         self._running = False
 
     def spawn(self, steps: Steps[Any], on_done: OnDone, on_step: OnStep = _no_other_steps, owner: Any = None) -> Task:
@@ -99,19 +111,24 @@ class Tasks:
         ``on_done(task, value, error)`` is called exactly once. ``error`` is what the generator raised, if anything.
         """
         task = Task(self, steps, on_done, on_step, owner)
-        self._ready.append((task, None, None))
+        self._ready.append((task, None, None, None))
         return task
 
-    def resume(self, task: Task, answer: Any = None, error: BaseException | None = None) -> None:
-        """Queue the answer (or an exception to raise at) the task's pending step."""
+    def resume(
+        self, task: Task, answer: Any = None, error: BaseException | None = None, step: Step | None = None
+    ) -> None:
+        """Queue the answer (or an exception to raise at) the task's pending step.
+
+        An answer to a named ``step`` is dropped when the task, cancelled meanwhile, no longer waits for that one.
+        """
         if not task.done:
-            self._ready.append((task, answer, error))
+            self._ready.append((task, answer, error, step))
 
     def cancel(self, task: Task, error: BaseException | None = None) -> None:
         """Throw ``Cancelled`` (or ``error``) into the task at its pending step."""
         if not task.done:
             task._stop_waiting()
-            self._ready.append((task, None, error or Cancelled()))
+            self._ready.append((task, None, error or Cancelled(), None))
 
     def run_ready(self) -> None:
         """Run until no task is ready; a call from inside a running task returns at once."""
@@ -121,8 +138,8 @@ class Tasks:
         ready = self._ready
         try:
             while ready:
-                task, answer, error = ready.popleft()
-                if not task.done:
+                task, answer, error, step = ready.popleft()
+                if not task.done and (step is None or step is task._pending):
                     self._advance(task, answer, error)
         finally:
             self._running = False
@@ -139,6 +156,7 @@ class Tasks:
             task.done = True
             task._on_done(task, None, problem)
         else:
+            task._pending = step
             if type(step) is Wait:
                 task._wait(step)
             else:

@@ -309,6 +309,28 @@ def test_other_steps_go_to_the_owner_whose_answer_resumes_the_task(world: World)
     assert world.ends[task] == ("file", None)
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["queued with the cancel", "after it"])
+def test_an_answer_to_a_step_that_was_cancelled_is_no_answer_to_the_next(world: World, late: bool) -> None:
+    def steps() -> Iterator[Any]:
+        try:
+            yield Ask("logs", "open")
+        except Cancelled:
+            return (yield Ask("logs", "close"))
+
+    task = world.start(steps())
+    (_, opening) = world.steps.pop()
+    world.tasks.cancel(task)
+    if late:
+        world.run()
+    world.tasks.resume(task, "opened", step=opening)
+    world.run()
+    assert not task.done
+    (_, closing) = world.steps.pop()
+    world.tasks.resume(task, "closed", step=closing)
+    world.run()
+    assert world.ends[task] == ("closed", None)
+
+
 def test_an_answer_may_be_an_error_raised_at_the_step(world: World) -> None:
     def steps() -> Iterator[Any]:
         with pytest.raises(OSError, match="disk full"):
