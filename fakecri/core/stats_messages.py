@@ -145,7 +145,8 @@ def _memory_limit(sandbox: PodSandbox) -> int:
 def _fill_network(runtime: Runtime, message: messages.NetworkUsage, sandbox: PodSandbox, stamp_ns: int) -> None:
     loopback, ethernet = stats.traffic(runtime, sandbox)
     first, others = _interfaces(runtime, loopback, ethernet)
-    message.timestamp = stamp_ns
+    if runtime.traits.network_timestamp is Shown.YES:
+        message.timestamp = stamp_ns
     _fill_interface(message.default_interface, first)
     for interface in others:
         _fill_interface(message.interfaces.add(), interface)

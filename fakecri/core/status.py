@@ -90,10 +90,11 @@ def _image_reference(container: Container) -> str:
     return digests[0] if digests else container.image.id
 
 
-def _status_image(runtime: Runtime, container: Container) -> str:
+def _status_image(runtime: Runtime, container: Container, given: messages.ImageSpec) -> messages.ImageSpec:
+    """``ContainerStatus.image``: the image's first tag and nothing else, or as the client gave it."""
     if runtime.traits.status_image_name is StatusImageName.FIRST_TAG and container.image.repo_tags:
-        return sorted(container.image.repo_tags)[0]
-    return container.image_name
+        return messages.ImageSpec(image=min(container.image.repo_tags))
+    return given
 
 
 def container_status(runtime: Runtime, container: Container) -> messages.ContainerStatus:
@@ -115,8 +116,7 @@ def container_status(runtime: Runtime, container: Container) -> messages.Contain
         mounts=config.mounts,
         log_path=container.log_path,
     )
-    status.image.CopyFrom(config.image)
-    status.image.image = _status_image(runtime, container)
+    status.image.CopyFrom(_status_image(runtime, container, config.image))
     status.resources.linux.CopyFrom(container.resources())
     _add_newer_fields(runtime, container, status)
     return status

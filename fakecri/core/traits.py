@@ -206,7 +206,7 @@ class StoppedSandboxStats(Enum):
 class ListStatsWithStopped(Enum):
     """ListPodSandboxStats while one sandbox is not ready."""
 
-    FAIL = "the whole list fails"
+    FAIL = "a list without a filter fails; a filtered one leaves it out"
     SKIP = "it is left out"
     LIST = "it is listed without figures"
 
@@ -316,6 +316,8 @@ class Traits:
     runtime_features: Shown = Shown.YES
     #: ``usage_nano_cores`` in ContainerStats and PodSandboxStats; List replies always have it.
     single_stats_nano_cores: Shown = Shown.YES
+    #: ``NetworkUsage.timestamp`` of a pod's figures.
+    network_timestamp: Shown = Shown.YES
     #: ``ImageFsInfoResponse.container_filesystems``.
     container_filesystems: Shown = Shown.YES
     on_client_gone: OnClientGone = OnClientGone.ABORT

@@ -78,6 +78,7 @@ CONTAINERD_2_1: Final = derive(
         "status_image_id": Shown.NO,
         "status_stop_signal": Shown.NO,
         "single_stats_nano_cores": Shown.NO,
+        "network_timestamp": Shown.NO,
         "container_filesystems": Shown.NO,
         "image_spec": ImageSpecShown.NEVER,
     },

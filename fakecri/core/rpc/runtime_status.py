@@ -52,6 +52,8 @@ def status(runtime: Runtime, context: Context, request: messages.StatusRequest) 
 
 def _add_handler(response: messages.StatusResponse, name: str, handler: RuntimeHandler) -> None:
     entry = response.runtime_handlers.add(name=name)
+    if handler.fault is not None:  # what cannot be run cannot be asked for its features either
+        return
     entry.features.recursive_read_only_mounts = handler.recursive_read_only_mounts
     entry.features.user_namespaces = handler.user_namespaces
 

@@ -43,10 +43,10 @@ def _refuses_stopped(runtime: Runtime) -> bool:
     return runtime.traits.stopped_sandbox_stats is StoppedSandboxStats.REFUSE
 
 
-def _listed(runtime: Runtime, sandboxes: list[PodSandbox]) -> list[PodSandbox]:
+def _listed(runtime: Runtime, sandboxes: list[PodSandbox], *, filtered: bool) -> list[PodSandbox]:
     """Those that a list shows, by what the runtime does about one that is not ready."""
     on_stopped = runtime.traits.list_stats_with_stopped
-    if on_stopped is ListStatsWithStopped.FAIL:
+    if on_stopped is ListStatsWithStopped.FAIL and not filtered:
         for sandbox in sandboxes:
             if not sandbox.ready:
                 raise CriError(Reason.STATS_OF_STOPPED_SANDBOX, id=sandbox.id)
@@ -55,9 +55,12 @@ def _listed(runtime: Runtime, sandboxes: list[PodSandbox]) -> list[PodSandbox]:
     return [sandbox for sandbox in sandboxes if sandbox.ready]
 
 
-def _selected(runtime: Runtime, wanted: messages.PodSandboxStatsFilter) -> list[messages.PodSandboxStats]:
+def _selected(
+    runtime: Runtime, request: messages.ListPodSandboxStatsRequest | messages.StreamPodSandboxStatsRequest
+) -> list[messages.PodSandboxStats]:
+    wanted = request.filter
     found = select(runtime, runtime.sandboxes, id_filter=wanted.id, labels=wanted.label_selector)
-    shown = _listed(runtime, ordered(runtime, "sandbox stats", found))
+    shown = _listed(runtime, ordered(runtime, "sandbox stats", found), filtered=request.HasField("filter"))
     stamp_ns = runtime.clock.stamp_ns()
     rate = shows_single_rate(runtime)
     return [_stats(runtime, sandbox, stamp_ns, rate=rate) for sandbox in shown]
@@ -72,7 +75,7 @@ def list_pod_sandbox_stats(
     Raises:
         CriError: STATS_OF_STOPPED_SANDBOX where one that is not ready fails the whole list.
     """
-    return messages.ListPodSandboxStatsResponse(stats=_selected(runtime, request.filter))
+    return messages.ListPodSandboxStatsResponse(stats=_selected(runtime, request))
 
 
 @handles("StreamPodSandboxStats")
@@ -80,6 +83,6 @@ def stream_pod_sandbox_stats(
     runtime: Runtime, context: Context, request: messages.StreamPodSandboxStatsRequest
 ) -> Steps[None]:
     """The same as the list, in batches; no message at all when nothing matches."""
-    found = _selected(runtime, request.filter)
+    found = _selected(runtime, request)
     for start in range(0, len(found), BATCH):
         yield Emit(messages.StreamPodSandboxStatsResponse(pod_sandbox_stats=found[start : start + BATCH]))
