@@ -102,6 +102,7 @@ class Figures:
     cache_bytes: int = 0
     active_cache_bytes: int = 0
     kernel_bytes: int = 0
+    peak_bytes: int = 0
     swap_bytes: int = 0
     swap_available_bytes: int = 0
     page_faults: int = 0
@@ -154,6 +155,7 @@ def container_figures(runtime: Runtime, container: Container) -> Figures | None:
         cache_bytes=cache,
         active_cache_bytes=cache // 4,
         kernel_bytes=kernel_bytes,
+        peak_bytes=_peak(process, now_ns) - usage.memory_bytes + rss + cache + kernel_bytes,
         swap_bytes=swap,
         swap_available_bytes=_swap_allowance(limits, runtime.node.swap_bytes) - swap,
         page_faults=read_bytes // PAGE + usage.cpu_ns // FAULT_NS,
@@ -167,6 +169,18 @@ def container_figures(runtime: Runtime, container: Container) -> Figures | None:
         memory_pressure=_start_pressure(read_bytes * READ_NS_PER_BYTE // 8, age_ns),
         io_pressure=_start_pressure(read_bytes * READ_NS_PER_BYTE, age_ns),
     )
+
+
+def _peak(process: Process, now_ns: int) -> int:
+    """The most memory that the processes of a tree wanted at any time, each for itself."""
+    total = 0
+    for member in (process, *process.descendants()):
+        age_ns = member.age_ns(now_ns)
+        known = [member.own_usage(now_ns).memory_bytes]
+        if member.resident_bytes is None and member.program.memory is not None:
+            known += [value for time_ns, value in member.program.memory.points if time_ns <= age_ns]
+        total += max(known)
+    return total
 
 
 def layer_inodes(container: Container) -> int:
