@@ -214,11 +214,14 @@ def _executables(image: written.Image) -> dict[str, str]:
 
 def _registry(registry: written.Registry) -> core.Registry:
     rules = [_rule(repository, match=repository.match) for repository in registry.repositories]
+    general = _rule(registry, match="*")
+    if general != core.RepositoryRule():
+        rules.append(general)
     return core.Registry(
         host=registry.host,
         reachable=not registry.unreachable,
         open=registry.unlisted == "pull",
-        rules=(*rules, _rule(registry, match="*")),
+        rules=tuple(rules),
     )
 
 
