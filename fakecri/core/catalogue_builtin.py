@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from fakecri.core.catalogue import DEFAULT_PATH, Catalogue, ImageConfig, ImageSource
+from fakecri.core.catalogue import DEFAULT_PATH, MADE_UP_PROGRAM, Catalogue, ImageConfig, ImageSource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -173,9 +173,8 @@ def _agnhost(*names: str, command: str = "pause", files: Mapping[str, bytes] | N
 
 
 def _server(*names: str, path: str, size: int, **config: Any) -> ImageSource:
-    """An image with one static binary, without a shell."""
-    program = path.rpartition("/")[2]
-    return _image(*names, size=size, executables={path: program}, **config)
+    """An image with one static binary that serves until it is told to end, and no shell."""
+    return _image(*names, size=size, executables={path: MADE_UP_PROGRAM}, **config)
 
 
 _PAUSES = (
