@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fakecri.base.ports import CloseLog
 from fakecri.base.reasons import CriError, Reason
 from fakecri.base.steps import Ask, Steps
+from fakecri.core import states
 from fakecri.core.files import ContainerFiles
 from fakecri.core.states import ContainerInput, ContainerState, SandboxInput, SandboxState
 from fakecri.kernel.executables import (
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 #: The sandbox's own process, in every runtime's pause image.
 PAUSE: Final = "/pause"
+#: Exit code of a container whose end nobody saw (containerd).
+LOST_EXIT_CODE: Final = 255
 _PAUSE_EXECUTABLES: Final = Executables(programs={PAUSE: "pause"})
 
 
@@ -158,10 +161,18 @@ def _ended(runtime: Runtime, container: Container, process: Process, lines: LogL
 def _settle(
     runtime: Runtime, container: Container, process: Process, lines: LogLines | None, finished_ns: int
 ) -> Steps[None]:
-    if lines is not None:
-        for line in lines.end(runtime.clock.wall_ns):
-            runtime.log_files.append(container.log_path, line)
-        yield from close_log(container.log_path)
+    try:
+        if lines is not None:
+            for line in lines.end(runtime.clock.wall_ns):
+                runtime.log_files.append(container.log_path, line)
+            yield from close_log(container.log_path)
+    except OSError:  # a log that cannot be written keeps no container alive
+        _commit_end(runtime, container, process, finished_ns)
+        raise
+    _commit_end(runtime, container, process, finished_ns)
+
+
+def _commit_end(runtime: Runtime, container: Container, process: Process, finished_ns: int) -> None:
     if container.process is not process or container.state is not ContainerState.RUNNING:
         return
     container.process = None
@@ -170,6 +181,21 @@ def _settle(
     if not container.reason:
         container.reason = "Error" if process.exit_code else "Completed"
     runtime.move_container(container, ContainerInput.EXIT)
+
+
+def lose_container(runtime: Runtime, container: Container) -> None:
+    """The runtime loses track of a running container: UNKNOWN, 255, its processes gone unseen (containerd's shim died).
+
+    Raises:
+        CriError: CONTAINER_BAD_STATE; it does not run.
+    """
+    states.look_up(runtime.behaviour.container_table, container, ContainerInput.LOSE)
+    process, container.process = container.process, None
+    container.exit_code = LOST_EXIT_CODE
+    container.reason = "Unknown"
+    runtime.move_container(container, ContainerInput.LOSE)
+    if process is not None:
+        runtime.machine.signal(process, Signal.KILL)
 
 
 def close_log(path: str) -> Steps[None]:
