@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakecri.base.steps import At, Steps, Wait
+from fakecri.core.states import ContainerInput, ContainerState
 from fakecri.core.strategies import GRACES
 from fakecri.core.traits import RunningOnSandboxStop
 from fakecri.kernel.signals import Signal
@@ -25,6 +26,17 @@ def grace_ns(runtime: Runtime, context: Context) -> int:
     return GRACES[runtime.behaviour.strategies.get("grace", "ten-seconds")](context.grace_ns)
 
 
+def ask_to_stop(runtime: Runtime, container: Container) -> None:
+    """Apply STOP: what has not run stays as it is, what is lost counts as ended now, what runs can be ended.
+
+    Raises:
+        CriError: CONTAINER_BAD_STATE by the table.
+    """
+    if container.state is ContainerState.UNKNOWN:
+        container.finished_at_ns = runtime.clock.stamp_ns()
+    runtime.move_container(container, ContainerInput.STOP)
+
+
 def end_container(runtime: Runtime, container: Container, grace: int) -> Steps[None]:
     """End a running container, and return once it is EXITED.
 
@@ -32,14 +44,20 @@ def end_container(runtime: Runtime, container: Container, grace: int) -> Steps[N
     when it is 0 or less. Cancelled in between, the container keeps running and the next call begins anew.
     """
     deadline_ns = runtime.clock.now_ns + grace
-    if grace > 0 and not container.stop_signalled:
-        container.stop_signalled = True
-        signal_container(runtime, container, container.stop_signal)
+    if grace > 0:
+        send_stop_signal(runtime, container)
     while container.running and runtime.clock.now_ns < deadline_ns:
         yield Wait(container.exited, At(deadline_ns))
     while container.running:
         signal_container(runtime, container, Signal.KILL)
         yield Wait(container.exited)
+
+
+def send_stop_signal(runtime: Runtime, container: Container) -> None:
+    """Ask a running container to end, once in its life."""
+    if not container.stop_signalled:
+        container.stop_signalled = True
+        signal_container(runtime, container, container.stop_signal)
 
 
 def signal_container(runtime: Runtime, container: Container, number: int) -> None:

@@ -151,7 +151,7 @@ def _seccomp(runtime: Runtime, wanted: Wanted) -> None:
 def _capabilities(runtime: Runtime, wanted: Wanted) -> None:
     asked = wanted.config.linux.security_context.capabilities
     for name in (*asked.add_capabilities, *asked.drop_capabilities, *asked.add_ambient_capabilities):
-        if name.upper().removeprefix("CAP_") not in CAPABILITIES:
+        if name.upper().removeprefix("CAP_") not in (*CAPABILITIES, "ALL"):
             raise CriError(Reason.CAPABILITY_UNKNOWN, id=wanted.id, capability=name)
 
 
@@ -229,6 +229,7 @@ def create_container(
         yield BEFORE_COMMIT
         if wanted.sandbox.state is SandboxState.ABSENT:  # removed while this call was held
             raise CriError(Reason.CONTAINER_SANDBOX_NOT_FOUND, id=wanted.sandbox.id)
+        _sandbox_running(runtime, wanted)
         _fill(runtime, container, request)
         runtime.move_container(container, ContainerInput.CREATE)
     finally:

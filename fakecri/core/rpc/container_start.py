@@ -9,7 +9,7 @@ from fakecri.base.reasons import CriError, Reason
 from fakecri.base.steps import BEFORE_COMMIT, CHECKED, Ask, Steps
 from fakecri.core import processes, states
 from fakecri.core.rpc.registry import Context, handles
-from fakecri.core.states import ContainerInput
+from fakecri.core.states import ContainerInput, ContainerState
 from fakecri.kernel.executables import SpawnError
 from fakecri.wire import messages
 
@@ -61,7 +61,9 @@ def _run(runtime: Runtime, container: Container) -> Steps[None]:
             if problem is not None:
                 raise CriError(Reason.LOG_UNWRITABLE, id=container.id, path=container.log_path, error=problem)
         yield BEFORE_COMMIT
-        states.look_up(table, container, ContainerInput.START)  # it may have been removed meanwhile
+        if container.state is ContainerState.ABSENT:  # removed meanwhile, with its sandbox
+            raise CriError(Reason.CONTAINER_NOT_FOUND, id=container.id)
+        states.look_up(table, container, ContainerInput.START)
         if not container.sandbox.ready:
             raise CriError(Reason.START_IN_STOPPED_SANDBOX, id=container.sandbox.id, container=container.id)
         try:

@@ -9,7 +9,7 @@ from fakecri.base.steps import BEFORE_COMMIT, CHECKED, Steps
 from fakecri.clock import SECOND
 from fakecri.core.rpc.registry import Context, handles
 from fakecri.core.states import ContainerInput, ContainerState
-from fakecri.core.stopping import end_container, grace_ns
+from fakecri.core.stopping import ask_to_stop, end_container, grace_ns
 from fakecri.core.traits import OnUnknown, RunningOnRemove
 from fakecri.wire import messages
 
@@ -39,7 +39,7 @@ def stop_container(
     container = _container(runtime, request.container_id, runtime.traits.stop_unknown_container)
     yield CHECKED
     if container is not None and container.state is not ContainerState.ABSENT:
-        runtime.move_container(container, ContainerInput.STOP)
+        ask_to_stop(runtime, container)
         yield from end_container(runtime, container, request.timeout * SECOND)
     return messages.StopContainerResponse()
 
@@ -51,19 +51,31 @@ def remove_container(
     """Remove a container in any state; one that runs is ended first, or refused, by the personality's trait.
 
     Raises:
-        CriError: CONTAINER_NOT_FOUND or CONTAINER_BAD_STATE, where the runtime refuses.
+        CriError: CONTAINER_STARTING; CONTAINER_NOT_FOUND or CONTAINER_BAD_STATE, where the runtime refuses.
     """
     container = _container(runtime, request.container_id, runtime.traits.remove_unknown_container)
+    if container is not None:
+        _check_not_starting(container)
     yield CHECKED
-    if container is not None and container.running:
+    if container is not None:
         yield from _end_first(runtime, context, container)
     yield BEFORE_COMMIT
-    if container is not None and container.state is not ContainerState.ABSENT:
-        runtime.move_container(container, ContainerInput.REMOVE)
+    if container is not None:
+        _check_not_starting(container)  # as the next line: another call may have begun meanwhile
+        yield from _end_first(runtime, context, container)
+        if container.state is not ContainerState.ABSENT:
+            runtime.move_container(container, ContainerInput.REMOVE)
     return messages.RemoveContainerResponse()
 
 
+def _check_not_starting(container: Container) -> None:
+    if container.starting:
+        raise CriError(Reason.CONTAINER_STARTING, id=container.id)
+
+
 def _end_first(runtime: Runtime, context: Context, container: Container) -> Steps[None]:
+    if not container.running:
+        return
     choice = runtime.traits.running_on_remove
     if choice is RunningOnRemove.REFUSE:
         raise CriError(

@@ -52,6 +52,11 @@ def _check_memory(runtime: Runtime, container: Container, limit: int) -> None:
         raise CriError(Reason.MEMORY_LIMIT_BELOW_USAGE, id=container.id, limit=limit, usage=usage)
 
 
+def _check_running(container: Container) -> None:
+    if not container.running:
+        raise CriError(Reason.CONTAINER_NOT_RUNNING, id=container.id, state=container.state.name)
+
+
 @handles("ReopenContainerLog")
 def reopen_container_log(
     runtime: Runtime, context: Context, request: messages.ReopenContainerLogRequest
@@ -62,9 +67,9 @@ def reopen_container_log(
         CriError: CONTAINER_NOT_FOUND; CONTAINER_NOT_RUNNING; LOG_UNWRITABLE, and then there is no new file.
     """
     container = runtime.container(request.container_id)
-    if not container.running:
-        raise CriError(Reason.CONTAINER_NOT_RUNNING, id=container.id, state=container.state.name)
+    _check_running(container)
     yield CHECKED
+    _check_running(container)  # it may have ended meanwhile, and its log with it
     if container.log_path:
         problem = yield Ask("logs", ReopenLog(container.log_path, processes.log_style(runtime).file_mode))
         if problem is not None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fakecri.base.reasons import CriError, Reason
+from fakecri.base.steps import BEFORE_COMMIT, CHECKED, Steps
 from fakecri.core.info import status_info
 from fakecri.core.rpc.registry import Context, handles
 from fakecri.core.traits import Shown
+from fakecri.kernel.network import parse_cidrs
 from fakecri.wire import messages
 
 if TYPE_CHECKING:
@@ -71,16 +73,21 @@ def runtime_config(
 @handles("UpdateRuntimeConfig")
 def update_runtime_config(
     runtime: Runtime, context: Context, request: messages.UpdateRuntimeConfigRequest
-) -> messages.UpdateRuntimeConfigResponse:
+) -> Steps[messages.UpdateRuntimeConfigResponse]:
     """Move the pool of pod addresses to a new CIDR (two, joined by a comma, for dual stack); pods keep theirs.
 
     Raises:
         CriError: POD_CIDR_INVALID; the old pool stays.
     """
     text = request.runtime_config.network_config.pod_cidr
-    if text:
+    cidrs = tuple(part.strip() for part in text.split(",")) if text else ()
+    if cidrs:
         try:
-            runtime.network.set_cidrs(tuple(part.strip() for part in text.split(",")))
+            parse_cidrs(cidrs)
         except ValueError as error:
             raise CriError(Reason.POD_CIDR_INVALID, cidr=text, detail=str(error)) from error
+    yield CHECKED
+    yield BEFORE_COMMIT
+    if cidrs:
+        runtime.network.set_cidrs(cidrs)
     return messages.UpdateRuntimeConfigResponse()

@@ -9,9 +9,9 @@ from fakecri.base.steps import BEFORE_COMMIT, CHECKED, Steps
 from fakecri.core import processes
 from fakecri.core.rpc.registry import Context, handles
 from fakecri.core.sandbox import PodSandbox, encoded
-from fakecri.core.states import ContainerInput, SandboxInput, SandboxState
+from fakecri.core.states import ContainerInput, ContainerState, SandboxInput, SandboxState
 from fakecri.core.status import drop_addresses
-from fakecri.core.stopping import end_container, grace_ns, stops_gracefully
+from fakecri.core.stopping import ask_to_stop, end_container, grace_ns, send_stop_signal, stops_gracefully
 from fakecri.core.traits import OnUnknown
 from fakecri.wire import messages
 
@@ -47,13 +47,9 @@ def stop_pod_sandbox(
 
 def stop_sandbox(runtime: Runtime, context: Context, sandbox: PodSandbox) -> Steps[None]:
     """What StopPodSandbox does to a sandbox that exists."""
-    grace = grace_ns(runtime, context) if stops_gracefully(runtime) else 0
-    for container in tuple(sandbox.containers.values()):
-        if container.running:
-            yield from end_container(runtime, container, grace)
-        elif container.id in sandbox.containers and stops_gracefully(runtime):
-            runtime.move_container(container, ContainerInput.STOP)
+    yield from _end_containers(runtime, context, sandbox)
     yield BEFORE_COMMIT
+    yield from _end_containers(runtime, context, sandbox)  # another call may have started one meanwhile
     if sandbox.state is SandboxState.ABSENT:  # removed meanwhile
         return
     was_ready = sandbox.ready
@@ -65,6 +61,20 @@ def stop_sandbox(runtime: Runtime, context: Context, sandbox: PodSandbox) -> Ste
     runtime.sandboxes.touch(sandbox)
     if was_ready and had_network and not runtime.conditions["NetworkReady"][0]:
         raise CriError(Reason.NETWORK_TEARDOWN_FAILED, id=sandbox.id)
+
+
+def _end_containers(runtime: Runtime, context: Context, sandbox: PodSandbox) -> Steps[None]:
+    """End what runs, all of it within one grace period."""
+    grace = grace_ns(runtime, context) if stops_gracefully(runtime) else 0
+    deadline_ns = runtime.clock.now_ns + grace
+    while running := [container for container in sandbox.containers.values() if container.running]:
+        for container in running if grace > 0 else ():
+            send_stop_signal(runtime, container)
+        for container in running:
+            yield from end_container(runtime, container, deadline_ns - runtime.clock.now_ns)
+    for container in tuple(sandbox.containers.values()):
+        if container.state is ContainerState.UNKNOWN or stops_gracefully(runtime):
+            ask_to_stop(runtime, container)
 
 
 @handles("RemovePodSandbox")
@@ -85,6 +95,8 @@ def remove_pod_sandbox(
     for container in tuple(sandbox.containers.values()):
         runtime.move_container(container, ContainerInput.REMOVE)
     if sandbox.state is not SandboxState.ABSENT:
+        runtime.host_ports.release(sandbox.id)
+        drop_addresses(runtime, sandbox)
         runtime.move_sandbox(sandbox, SandboxInput.REMOVE)
     return messages.RemovePodSandboxResponse()
 
@@ -92,9 +104,11 @@ def remove_pod_sandbox(
 @handles("UpdatePodSandboxResources")
 def update_pod_sandbox_resources(
     runtime: Runtime, context: Context, request: messages.UpdatePodSandboxResourcesRequest
-) -> messages.UpdatePodSandboxResourcesResponse:
+) -> Steps[messages.UpdatePodSandboxResourcesResponse]:
     """Keep the pod's overhead and resources (KEP-1287); verbose status shows them."""
     sandbox = runtime.sandbox(request.pod_sandbox_id)
+    yield CHECKED
+    yield BEFORE_COMMIT
     if request.HasField("overhead"):
         sandbox.overhead_bytes = encoded(request.overhead)
     if request.HasField("resources"):
