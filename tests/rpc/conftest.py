@@ -160,6 +160,10 @@ class Client:
 
     def container_config(self, name: str = "main", *, image: str = BUSYBOX, attempt: int = 0, **config: Any) -> Any:
         config.setdefault("command", ["sleep", "3600"])
+        if "linux" not in config:  # as the kubelet asks for: a pid namespace of its own
+            options = messages.NamespaceOption(pid=messages.CONTAINER)
+            context = messages.LinuxContainerSecurityContext(namespace_options=options)
+            config["linux"] = messages.LinuxContainerConfig(security_context=context)
         return messages.ContainerConfig(
             metadata=messages.ContainerMetadata(name=name, attempt=attempt),
             image=messages.ImageSpec(image=image),
