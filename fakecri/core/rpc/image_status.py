@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fakecri.core.image_message import image_info, image_message
 from fakecri.core.rpc.registry import Context, handles
+from fakecri.core.stats import LAYER_INODES, PAGE
 from fakecri.core.traits import Shown
 from fakecri.wire import messages
 
 if TYPE_CHECKING:
     from fakecri.core.runtime import Runtime
-
-#: What a container's own layer takes on disk before its processes write anything: the directories of an overlay.
-LAYER_BYTES: Final = 32 << 10
-LAYER_INODES: Final = 8
 
 
 @handles("ImageStatus")
@@ -44,8 +41,8 @@ def image_fs_info(
     images = runtime.images
     response.image_filesystems.append(_usage(runtime, images.used_bytes, images.inodes_used))
     if runtime.traits.container_filesystems is Shown.YES:
-        count = len(runtime.containers)
-        response.container_filesystems.append(_usage(runtime, count * LAYER_BYTES, count * LAYER_INODES))
+        inodes = len(runtime.containers) * LAYER_INODES  # what ContainerStats shows of one without mounts
+        response.container_filesystems.append(_usage(runtime, inodes * PAGE, inodes))
     return response
 
 
