@@ -16,6 +16,7 @@ from fakecri.core.image import ImageStore
 from fakecri.core.node import Node
 from fakecri.core.runtime import Runtime
 from fakecri.engine import Engine, Port
+from fakecri.kernel.file_port import file_port
 from fakecri.kernel.host_twin import TwinHostFiles, TwinLogFiles
 from fakecri.kernel.machine import Machine
 from fakecri.personality.registry import PERSONALITIES
@@ -73,8 +74,9 @@ def build_engine(
 ) -> Engine:
     """An engine with one runtime of its own.
 
-    Without ``host_files`` and ``log_files`` both are in memory. A real ``log_files`` comes with its ``logs`` port in
-    ``ports``. ``epoch_ns`` is the wall time (unix ns) at virtual time 0.
+    Without ``host_files`` and ``log_files`` both are in memory, one file system. A real ``log_files`` comes with its
+    ``logs`` port in ``ports``, where ``files`` may be given too (else ``host_files`` answers it at once).
+    ``epoch_ns`` is the wall time (unix ns) at virtual time 0.
 
     Raises:
         ValueError: an unknown personality, or an API version that cannot be served.
@@ -93,7 +95,8 @@ def build_engine(
     clock = VirtualClock(epoch_ns)
     tasks = Tasks(clock)
     ids = Ids(seed)
-    twin_logs = TwinLogFiles()
+    files = host_files if host_files is not None else TwinHostFiles()
+    twin_logs = TwinLogFiles(files if isinstance(files, TwinHostFiles) else None)
     runtime = Runtime(
         clock=clock,
         tasks=tasks,
@@ -102,7 +105,7 @@ def build_engine(
         node=node,
         images=ImageStore(catalogue or builtin_catalogue(), personality.behaviour, ids, node),
         machine=Machine(clock, tasks, ids, PROGRAMS),
-        host_files=host_files if host_files is not None else TwinHostFiles(),
+        host_files=files,
         log_files=log_files if log_files is not None else twin_logs,
     )
     return Engine(
@@ -110,6 +113,6 @@ def build_engine(
         personality,
         views=views,
         served=dict.fromkeys(SERVICES, served),
-        ports=ports if ports is not None else {"logs": twin_logs.port},
+        ports={"files": file_port(files), **(ports if ports is not None else {"logs": twin_logs.port})},
         recorder=Recorder(kept_calls),
     )

@@ -37,6 +37,29 @@ class HostFiles(Protocol):
     def remove(self, path: str) -> None:
         """Remove one file; nothing there is no error."""
 
+    def entries(self, path: str) -> tuple[str, ...] | None:
+        """Names in a directory, sorted; None when there is no such directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """``Ask("files", …)``: a whole file of any size. Answer: its bytes, None when there is none, or a ``CriError``."""
+
+    path: str
+    limit_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFile:
+    """``Ask("files", …)``: replace a file's content, of any size. Answer: None, or a ``CriError``."""
+
+    path: str
+    content: bytes
+    mode: int = 0o600
+
+
+FileRequest = ReadFile | WriteFile
+
 
 class LogFiles(Protocol):
     """Container log files: lines are queued per file and written in order by one writer.

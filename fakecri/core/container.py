@@ -45,6 +45,7 @@ class Container:
         "reason",
         "resources_bytes",
         "restored",
+        "restored_layer",
         "resumes",
         "sandbox",
         "settled",
@@ -90,6 +91,8 @@ class Container:
         self.restored = False
         #: What a start after a restore takes up: fields of ``kernel.process.ProcessSpec``.
         self.resumes: Mapping[str, Any] = _NOTHING
+        #: Files that it finds written when it starts after a restore, by path.
+        self.restored_layer: Mapping[str, bytes] = _NOTHING
         self.checkpointed_at_ns = 0
         #: What its CPU limits had cost it when they last changed; None while they are those of its start.
         self.settled: Settled | None = None

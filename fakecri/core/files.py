@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from fakecri.base.reasons import CriError
@@ -20,10 +21,16 @@ class ContainerFiles:
 
     __slots__ = ("_host_files", "_image", "_mounts", "_own")
 
-    def __init__(self, image: Image, config: messages.ContainerConfig, host_files: HostFiles) -> None:
+    def __init__(
+        self,
+        image: Image,
+        config: messages.ContainerConfig,
+        host_files: HostFiles,
+        layer: Mapping[str, bytes] = MappingProxyType({}),
+    ) -> None:
         self._image = image
         self._host_files = host_files
-        self._own: dict[str, bytes] = {}
+        self._own: dict[str, bytes] = dict(layer)
         mounts = [
             (posixpath.normpath(mount.container_path), mount.host_path, mount.readonly)
             for mount in config.mounts
@@ -31,6 +38,11 @@ class ContainerFiles:
         ]
         # the longest container path first: an inner mount covers an outer one
         self._mounts = sorted(mounts, key=lambda mount: -len(mount[0]))
+
+    @property
+    def layer(self) -> Mapping[str, bytes]:
+        """What the container itself has written, by path: what a checkpoint keeps."""
+        return self._own
 
     def _on_host(self, path: str) -> tuple[str, bool] | None:
         """The host path behind a path, and whether it is read-only; None when no mount covers it."""

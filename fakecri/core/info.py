@@ -90,7 +90,8 @@ def _network(runtime: Runtime, sandbox: PodSandbox) -> Any:
     """The result of the network plugin's set-up, as go-cni keeps it; nothing for host network."""
     if sandbox.host_network or not sandbox.network_namespace:
         return None
-    addresses = [{"IP": address, "Gateway": ""} for address in sandbox.addresses]
+    gateways = {":" in gateway: gateway for gateway in runtime.network.gateways}
+    addresses = [{"IP": address, "Gateway": gateways.get(":" in address, "")} for address in sandbox.addresses]
     mac = sandbox.id[:10]
     ethernet = {
         "IPConfigs": addresses,

@@ -141,7 +141,7 @@ def start_container(runtime: Runtime, container: Container) -> None:
             program=program,
             write=write,
             on_exit=lambda process: _ended(runtime, container, process, lines),
-            files=ContainerFiles(image, config, runtime.host_files),
+            files=ContainerFiles(image, config, runtime.host_files, container.restored_layer),
             uid=user.uid,
             gid=user.gid,
             oom_score_adj=config.linux.resources.oom_score_adj,
