@@ -83,11 +83,11 @@ class ProcessContext:
 
     def print(self, text: str) -> None:
         """Write a line to standard output."""
-        self.write(1, text.encode() + b"\n")
+        self.write(1, text.encode("utf-8", "surrogateescape") + b"\n")
 
     def complain(self, text: str) -> None:
         """Write a line to standard error."""
-        self.write(2, text.encode() + b"\n")
+        self.write(2, text.encode("utf-8", "surrogateescape") + b"\n")
 
     def use_memory(self, resident_bytes: int | None) -> None:
         """Set what the process occupies from now on; None: what its program declares."""

@@ -41,6 +41,15 @@ class CommandNotFound(SpawnError):
         super().__init__(command, missing)
 
 
+class NotSimulated(CommandNotFound):
+    """The file is there, but nothing simulates the ``program`` that it is."""
+
+    def __init__(self, command: str, program: str) -> None:
+        super().__init__(command)
+        self.program = program
+        self.text = f"no program {program!r} is simulated"
+
+
 class NotExecutable(SpawnError):
     """``command`` is there but cannot be executed."""
 

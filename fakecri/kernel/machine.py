@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakecri.base.steps import Cancelled, Step, Steps, Trigger
 from fakecri.kernel.context import ProcessContext, spec_for_child
+from fakecri.kernel.executables import NotSimulated
 from fakecri.kernel.process import COMMAND_COST_NS, FIRST_PID, REST_NS, Disposition, Process, ProcessSpec, ProcessState
 from fakecri.kernel.program import Exit, Program, SignalHandler
 from fakecri.kernel.signals import DefaultAction, Signal, UnknownSignal, default_action, is_signal
@@ -58,9 +59,8 @@ class Machine:
         ``namespace``: another process with which it ends, as a pod's containers do with the pod's pause process.
 
         Raises:
-            CommandNotFound, NotExecutable, BadWorkingDirectory: nothing was started.
+            CommandNotFound, NotSimulated, NotExecutable, BadWorkingDirectory: nothing was started.
             ValueError: ``argv`` is empty.
-            LookupError: the executables name a program that does not exist here.
         """
         process = Process(self._last_pid + 1, spec, self._program(spec), parent, self.clock.now_ns)
         self._last_pid = process.pid
@@ -88,7 +88,7 @@ class Machine:
             return spec.program
         name = spec.executables.find(spec.argv[0], spec.environment, spec.working_directory)
         if name not in self.programs:
-            raise LookupError(f"{spec.argv[0]} is to run program {name!r}, but there are only {sorted(self.programs)}")
+            raise NotSimulated(spec.argv[0], name)
         return self.programs[name]
 
     def _live(self, process: Process) -> Steps[int]:

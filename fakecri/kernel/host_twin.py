@@ -1,0 +1,180 @@
+"""The host's files and log files in memory: what a runtime that must not touch the machine works on.
+
+They keep the rules of the real ones, as far as memory has a meaning for them: absolute paths without ``..``, inodes
+that a rename does not change, a log that goes on in its old file until it is reopened. Nothing waits.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING
+
+from fakecri.base.ports import CloseLog, FileStat, LogRequest, OpenLog, ReopenLog
+from fakecri.base.reasons import CriError, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class _Inode:
+    __slots__ = ("content", "mode")
+
+    def __init__(self, mode: int, content: bytes = b"") -> None:
+        self.mode = mode
+        self.content = bytearray(content)
+
+
+def checked_path(path: str) -> str:
+    """A client's path in normal form.
+
+    Raises:
+        CriError: PATH_REFUSED; the path is not absolute, or ``..`` or a NUL is in it.
+    """
+    if not path.startswith("/"):
+        raise CriError(Reason.PATH_REFUSED, path=path, detail="the path is not absolute")
+    if "\0" in path:
+        raise CriError(Reason.PATH_REFUSED, path=path, detail="the path has a NUL in it")
+    if ".." in path.split("/"):
+        raise CriError(Reason.PATH_REFUSED, path=path, detail="the path has '..' in it")
+    return "/" + posixpath.normpath(path).strip("/")
+
+
+class TwinHostFiles:
+    """``HostFiles`` in memory. Nothing but the root directory is there at first."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, _Inode] = {}
+        self._directories: dict[str, int] = {"/": 0o755}
+
+    # -- the port ------------------------------------------------------------------------------------------------------
+    def stat(self, path: str) -> FileStat | None:
+        """Metadata of a path; None when nothing is there."""
+        path = checked_path(path)
+        if path in self._directories:
+            return FileStat(is_directory=True, size_bytes=0, mode=self._directories[path])
+        inode = self._files.get(path)
+        return None if inode is None else FileStat(False, len(inode.content), inode.mode)
+
+    def make_directories(self, path: str, mode: int = 0o755) -> None:
+        """Create a directory and its parents.
+
+        Raises:
+            CriError: PATH_REFUSED; a file is in the way.
+        """
+        path = checked_path(path)
+        while path not in self._directories:
+            if path in self._files:
+                raise CriError(Reason.PATH_REFUSED, path=path, detail="not a directory")
+            self._directories[path] = mode
+            path = posixpath.dirname(path)
+        if path in self._files:
+            raise CriError(Reason.PATH_REFUSED, path=path, detail="not a directory")
+
+    def read(self, path: str, limit_bytes: int = 65536) -> bytes | None:
+        """The first ``limit_bytes`` of a file; None when there is none.
+
+        Raises:
+            CriError: PATH_REFUSED; it is a directory.
+        """
+        path = checked_path(path)
+        if path in self._directories:
+            raise CriError(Reason.PATH_REFUSED, path=path, detail="is a directory")
+        inode = self._files.get(path)
+        return None if inode is None else bytes(inode.content[:limit_bytes])
+
+    def write(self, path: str, content: bytes, mode: int = 0o644) -> None:
+        """Replace a file's content in place, or create it.
+
+        Raises:
+            CriError: PATH_REFUSED; it is a directory, or its directory is not there.
+        """
+        self._inode(checked_path(path), mode).content[:] = content
+
+    def remove(self, path: str) -> None:
+        """Remove one file; nothing there is no error.
+
+        Raises:
+            CriError: PATH_REFUSED; it is a directory.
+        """
+        path = checked_path(path)
+        if path in self._directories:
+            raise CriError(Reason.PATH_REFUSED, path=path, detail="is a directory")
+        self._files.pop(path, None)
+
+    def entries(self, path: str) -> tuple[str, ...] | None:
+        """Names in a directory, sorted; None when there is no such directory."""
+        path = checked_path(path)
+        if path not in self._directories:
+            return None
+        inside = (one for one in (*self._files, *self._directories) if one != "/" and posixpath.dirname(one) == path)
+        return tuple(sorted(posixpath.basename(one) for one in inside))
+
+    # -- what a client would do to its own files -----------------------------------------------------------------------
+    def rename(self, old: str, new: str) -> None:
+        """Move a file; its inode stays, so a log that is open goes on in it.
+
+        Raises:
+            KeyError: there is no such file.
+        """
+        self._files[checked_path(new)] = self._files.pop(checked_path(old))
+
+    def _inode(self, path: str, mode: int) -> _Inode:
+        if path in self._directories:
+            raise CriError(Reason.PATH_REFUSED, path=path, detail="is a directory")
+        if posixpath.dirname(path) not in self._directories:
+            raise CriError(Reason.PATH_REFUSED, path=path, detail="no such file or directory")
+        if path not in self._files:
+            self._files[path] = _Inode(mode)
+        return self._files[path]
+
+    def opened(self, path: str, mode: int) -> bytearray:
+        """The content behind a path, to be appended to: it stays the same when the file is renamed or removed."""
+        return self._inode(checked_path(path), mode).content
+
+
+class TwinLogFiles:
+    """``LogFiles`` in memory, and their port ``logs``, which answers at once."""
+
+    def __init__(self, files: TwinHostFiles | None = None) -> None:
+        self.files = files if files is not None else TwinHostFiles()
+        self._open: dict[str, bytearray] = {}
+
+    def append(self, path: str, line: bytes) -> None:
+        """Write one complete line to an open log.
+
+        Raises:
+            ValueError: the log is not open.
+        """
+        if path not in self._open:
+            raise ValueError(f"log {path} is not open: ask for OpenLog first")
+        self._open[path] += line
+
+    def port(self, request: LogRequest, answer: Callable[[str | None], None]) -> None:
+        """Answer OpenLog, ReopenLog, CloseLog: None, or why it failed."""
+        answer(self._serve(request))
+
+    def _serve(self, request: LogRequest) -> str | None:
+        try:
+            if isinstance(request, OpenLog):
+                self.files.make_directories(posixpath.dirname(checked_path(request.path)))
+                self._open[request.path] = self.files.opened(request.path, request.mode)
+            elif isinstance(request, ReopenLog):
+                if request.path not in self._open:
+                    return f"log {request.path} is not open"
+                self._open[request.path] = self.files.opened(request.path, request.mode)
+            else:
+                assert isinstance(request, CloseLog)
+                self._open.pop(request.path, None)
+        except CriError as refusal:
+            return str(refusal.facts["detail"])
+        return None
+
+    # -- looking -------------------------------------------------------------------------------------------------------
+    def content(self, path: str) -> bytes:
+        """What is in the file at a path now; empty when there is none."""
+        return self.files.read(path, limit_bytes=1 << 62) or b""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The logs that are open, in order of opening."""
+        return tuple(self._open)
