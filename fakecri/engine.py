@@ -137,13 +137,13 @@ class Engine:
                 received_ns=self.clock.now_ns,
                 time_left_ns=time_left_ns,
             )
-            call.on_done = on_done
-            call.on_message = on_message
             outcome = self._pipeline.start(call)
             if type(outcome) is Reply:
                 self._outbox.append((on_done, call, outcome))
             else:
                 assert not isinstance(outcome, Reply)
+                call.on_done = on_done
+                call.on_message = on_message
                 self._open[call.id] = call
                 call.task = self._tasks.spawn(outcome, self._on_call_done, self._on_call_step, call)
         return call
@@ -369,8 +369,10 @@ class Engine:
                 self._on_background_failure(error)
             self.calls.close(call, None, self.clock.now_ns)
         elif not call.client_gone:
-            self.calls.close(call, reply, self.clock.now_ns) if call.reply is None else None
+            if call.reply is None:
+                self.calls.close(call, reply, self.clock.now_ns)
             self._outbox.append((call.on_done, call, reply))
+        call.on_done = call.on_message = None
 
 
 class StopSubscription(Cancelled):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fakecri.base.steps import Trigger
 from fakecri.clock import SECOND
@@ -23,12 +23,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EventRecord:
-    """One emitted event: the number in the log, what happened to which object, and the message as it was then."""
+    """One emitted event: the number in the log, and what happened to which object."""
 
     sequence: int
     type: EventType
     object_id: str
     created_ns: int
+
+
+class Delivery(NamedTuple):
+    """An event on its way to a subscriber, with its message as it was then (None when nobody wanted one)."""
+
+    record: EventRecord
     message: Any
 
 
@@ -39,11 +45,11 @@ class Subscription:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.queue: deque[EventRecord] = deque()
+        self.queue: deque[Delivery] = deque()
         self.overflowed = False
         self.arrived = Trigger()
 
-    def offer(self, record: EventRecord) -> None:
+    def offer(self, delivery: Delivery) -> None:
         """Queue an event, or mark the stream as too slow and drop what it had not read."""
         if self.overflowed:
             return
@@ -51,7 +57,7 @@ class Subscription:
             self.overflowed = True
             self.queue.clear()
         else:
-            self.queue.append(record)
+            self.queue.append(delivery)
         self.arrived.fire()
 
 
@@ -64,10 +70,10 @@ class Broadcast:
     def subscribed(self, subscription: Subscription, now_ns: int) -> None:
         """A new subscriber starts empty."""
 
-    def publish(self, record: EventRecord, subscribers: list[Subscription], now_ns: int) -> None:
+    def publish(self, delivery: Delivery, subscribers: list[Subscription], now_ns: int) -> None:
         """Hand the event to each."""
         for subscription in subscribers:
-            subscription.offer(record)
+            subscription.offer(delivery)
 
 
 class Backlog(Broadcast):
@@ -80,21 +86,21 @@ class Backlog(Broadcast):
     KEPT_NS: Final = 300 * SECOND
 
     def __init__(self) -> None:
-        self._kept: deque[tuple[int, EventRecord]] = deque(maxlen=1000)
+        self._kept: deque[tuple[int, Delivery]] = deque(maxlen=1000)
 
     def subscribed(self, subscription: Subscription, now_ns: int) -> None:
         """Hand over what is not too old, once; the newest of it where the queue is shorter."""
-        fresh = [record for stored_ns, record in self._kept if now_ns - stored_ns <= self.KEPT_NS]
-        for record in fresh[-subscription.limit :]:
-            subscription.offer(record)
+        fresh = [delivery for stored_ns, delivery in self._kept if now_ns - stored_ns <= self.KEPT_NS]
+        for delivery in fresh[-subscription.limit :]:
+            subscription.offer(delivery)
         self._kept.clear()
 
-    def publish(self, record: EventRecord, subscribers: list[Subscription], now_ns: int) -> None:
+    def publish(self, delivery: Delivery, subscribers: list[Subscription], now_ns: int) -> None:
         """Keep the event when nobody listens."""
         if subscribers:
-            super().publish(record, subscribers, now_ns)
+            super().publish(delivery, subscribers, now_ns)
         else:
-            self._kept.append((now_ns, record))
+            self._kept.append((now_ns, delivery))
 
 
 class SharedChannel(Backlog):
@@ -104,13 +110,13 @@ class SharedChannel(Backlog):
         super().__init__()
         self._turn = 0
 
-    def publish(self, record: EventRecord, subscribers: list[Subscription], now_ns: int) -> None:
+    def publish(self, delivery: Delivery, subscribers: list[Subscription], now_ns: int) -> None:
         """Give the event to the next subscriber in turn."""
         if subscribers:
             self._turn = (self._turn + 1) % len(subscribers)
-            subscribers[self._turn].offer(record)
+            subscribers[self._turn].offer(delivery)
         else:
-            self._kept.append((now_ns, record))
+            self._kept.append((now_ns, delivery))
 
 
 #: Registered strategies of kind ``events``.
@@ -132,9 +138,9 @@ class EventLog:
     def append(self, type_: EventType, object_id: str, created_ns: int, message: Any, now_ns: int) -> EventRecord:
         """Log one event and hand it to the subscribers."""
         self._sequence += 1
-        record = EventRecord(self._sequence, type_, object_id, created_ns, message)
+        record = EventRecord(self._sequence, type_, object_id, created_ns)
         self.records.append(record)
-        self._fan_out.publish(record, self.subscribers, now_ns)
+        self._fan_out.publish(Delivery(record, message), self.subscribers, now_ns)
         if any(subscription.overflowed for subscription in self.subscribers):
             # A stream that is over takes no share of a channel and keeps no backlog from the next reader.
             self.subscribers = [subscription for subscription in self.subscribers if not subscription.overflowed]
