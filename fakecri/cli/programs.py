@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,10 +22,9 @@ def command(output: str) -> None:
 
 
 def _row(program: Program) -> dict[str, Any]:
-    described = (getdoc(program.body) or "").strip().split("\n\n")[0]
     return {
         "name": program.name,
         "memory_kib": program.memory_bytes >> 10,
         "resumable": program.resumable,
-        "what_it_does": " ".join(described.split()),
+        "what_it_does": " ".join(program.summary.split()),
     }

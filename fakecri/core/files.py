@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from fakecri.base.reasons import CriError
@@ -12,41 +11,42 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fakecri.base.ports import HostFiles
-    from fakecri.core.image import Image
-    from fakecri.wire import messages
+    from fakecri.core.container import Container
 
 
 class ContainerFiles:
     """A layer of its own over the image, and mounts of host paths over both. Implements ``kernel.program.Files``."""
 
-    __slots__ = ("_host_files", "_image", "_mounts", "_own")
+    __slots__ = ("_container", "_host_files", "_mounts", "_own")
 
-    def __init__(
-        self,
-        image: Image,
-        config: messages.ContainerConfig,
-        host_files: HostFiles,
-        layer: Mapping[str, bytes] = MappingProxyType({}),
-    ) -> None:
-        self._image = image
+    def __init__(self, container: Container, host_files: HostFiles) -> None:
+        self._container = container
         self._host_files = host_files
-        self._own: dict[str, bytes] = dict(layer)
-        mounts = [
-            (posixpath.normpath(mount.container_path), mount.host_path, mount.readonly)
-            for mount in config.mounts
-            if mount.container_path and mount.host_path
-        ]
-        # the longest container path first: an inner mount covers an outer one
-        self._mounts = sorted(mounts, key=lambda mount: -len(mount[0]))
+        # Both are made when somebody looks: most processes never open a file.
+        self._own: dict[str, bytes] | None = None
+        self._mounts: list[tuple[str, str, bool]] | None = None
 
     @property
-    def layer(self) -> Mapping[str, bytes]:
+    def layer(self) -> dict[str, bytes]:
         """What the container itself has written, by path: what a checkpoint keeps."""
+        if self._own is None:
+            self._own = dict(self._container.restored_layer)
         return self._own
+
+    def _mounted(self) -> list[tuple[str, str, bool]]:
+        """Container path, host path and whether it is read-only; an inner mount before the one that it covers."""
+        if self._mounts is None:
+            mounts = [
+                (posixpath.normpath(mount.container_path), mount.host_path, mount.readonly)
+                for mount in self._container.config().mounts
+                if mount.container_path and mount.host_path
+            ]
+            self._mounts = sorted(mounts, key=lambda mount: -len(mount[0]))
+        return self._mounts
 
     def _on_host(self, path: str) -> tuple[str, bool] | None:
         """The host path behind a path, and whether it is read-only; None when no mount covers it."""
-        for container_path, host_path, readonly in self._mounts:
+        for container_path, host_path, readonly in self._mounted():
             if path == container_path:
                 return host_path, readonly
             if path.startswith(container_path.rstrip("/") + "/"):
@@ -54,8 +54,11 @@ class ContainerFiles:
         return None
 
     def _image_content(self, path: str) -> bytes | None:
-        fixed: Mapping[str, str] = {"/etc/passwd": self._image.passwd, "/etc/group": self._image.group}
-        content = self._image.files.get(path, fixed.get(path))
+        fixed: Mapping[str, str] = {
+            "/etc/passwd": self._container.image.passwd,
+            "/etc/group": self._container.image.group,
+        }
+        content = self._container.image.files.get(path, fixed.get(path))
         return content.encode() if isinstance(content, str) else content
 
     def exists(self, path: str) -> bool:
@@ -67,7 +70,11 @@ class ContainerFiles:
                 return self._host_files.stat(mounted[0]) is not None
             except CriError:
                 return False
-        return path in self._own or self._image_content(path) is not None or path in self._image.executables.programs
+        return (
+            path in self.layer
+            or self._image_content(path) is not None
+            or path in self._container.image.executables.programs
+        )
 
     def read(self, path: str) -> bytes | None:
         """A file's content (its first 64 KiB when it lies on the host); None when there is no such file."""
@@ -78,7 +85,7 @@ class ContainerFiles:
                 return self._host_files.read(mounted[0])
             except CriError:
                 return None
-        return self._own[path] if path in self._own else self._image_content(path)
+        return self.layer[path] if path in self.layer else self._image_content(path)
 
     def write(self, path: str, content: bytes) -> None:
         """Replace or create a file.
@@ -89,7 +96,7 @@ class ContainerFiles:
         path = posixpath.normpath(path)
         mounted = self._on_host(path)
         if mounted is None:
-            self._own[path] = content
+            self.layer[path] = content
             return
         host_path, readonly = mounted
         if readonly:

@@ -95,7 +95,7 @@ def _in_order(held: set[str]) -> list[str]:
 def _process(container: Container, config: messages.ContainerConfig) -> dict[str, Any]:
     context = config.linux.security_context
     user = container.user()
-    environment = processes.environment(config, container.image)
+    environment = dict(processes.Environment(container.config_bytes, container.image))
     if config.tty:
         environment.setdefault("TERM", "xterm")
     return omit_empty(

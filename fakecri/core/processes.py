@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from fakecri.base.ports import CloseLog
@@ -9,6 +10,7 @@ from fakecri.base.reasons import CriError, Reason
 from fakecri.base.steps import Ask, Steps
 from fakecri.core import states
 from fakecri.core.files import ContainerFiles
+from fakecri.core.sandbox import encoded
 from fakecri.core.states import ContainerInput, ContainerState, SandboxInput, SandboxState
 from fakecri.kernel.executables import (
     DEFAULT_PATH,
@@ -24,7 +26,7 @@ from fakecri.kernel.signals import Signal
 from fakecri.wire import messages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
     from fakecri.core.container import Container
     from fakecri.core.image import Image
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 PAUSE: Final = "/pause"
 #: Exit code of a container whose end nobody saw (containerd).
 LOST_EXIT_CODE: Final = 255
+_PAUSE_ARGV: Final = (PAUSE,)
 _PAUSE_EXECUTABLES: Final = Executables(programs={PAUSE: "pause"})
 
 
@@ -46,12 +49,36 @@ def argv(config: messages.ContainerConfig, image: Image) -> tuple[str, ...]:
     return (*image.entrypoint, *(config.args or image.command))
 
 
-def environment(config: messages.ContainerConfig, image: Image) -> dict[str, str]:
-    """The image's variables with the config's over them; values that are not UTF-8 survive as surrogates."""
-    variables = {"PATH": DEFAULT_PATH}
-    variables.update(variable.partition("=")[::2] for variable in image.environment)
-    variables.update((pair.key, pair.value.decode("utf-8", "surrogateescape")) for pair in config.envs)
-    return variables
+class Environment(Mapping[str, str]):
+    """A container's variables: PATH, then the image's, then the config's over them; put together when somebody looks.
+
+    Values that are not UTF-8 survive as surrogates.
+    """
+
+    __slots__ = ("_config_bytes", "_image", "_variables")
+
+    def __init__(self, config_bytes: bytes, image: Image) -> None:
+        self._config_bytes = config_bytes
+        self._image = image
+        self._variables: dict[str, str] | None = None
+
+    def _all(self) -> dict[str, str]:
+        if self._variables is None:
+            variables = {"PATH": DEFAULT_PATH}
+            variables.update(variable.partition("=")[::2] for variable in self._image.environment)
+            config = messages.ContainerConfig.FromString(self._config_bytes)
+            variables.update((pair.key, pair.value.decode("utf-8", "surrogateescape")) for pair in config.envs)
+            self._variables = variables
+        return self._variables
+
+    def __getitem__(self, name: str) -> str:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
 
 
 def working_directory(config: messages.ContainerConfig, image: Image) -> str:
@@ -67,7 +94,7 @@ def check_executable(config: messages.ContainerConfig, image: Image) -> None:
     """
     directory = working_directory(config, image)
     image.executables.check_working_directory(directory)
-    image.executables.find(argv(config, image)[0], environment(config, image), directory)
+    image.executables.find(argv(config, image)[0], Environment(encoded(config), image), directory)
 
 
 def spawn_refusal(container_id: str, error: SpawnError) -> CriError:
@@ -81,17 +108,29 @@ def spawn_refusal(container_id: str, error: SpawnError) -> CriError:
 
 
 # -- pod sandboxes -----------------------------------------------------------------------------------------------------
-def start_sandbox(runtime: Runtime, sandbox: PodSandbox) -> None:
-    """Run the sandbox's own process; the sandbox becomes NOTREADY should it die alone."""
+class Watch:
+    """What the death of a sandbox's own process means: the sandbox becomes NOTREADY, unless it was being stopped."""
 
-    def ended(process: Process) -> None:
+    __slots__ = ("_runtime", "_sandbox")
+
+    def __init__(self, runtime: Runtime, sandbox: PodSandbox) -> None:
+        self._runtime = runtime
+        self._sandbox = sandbox
+
+    def ended(self, process: Process) -> None:
+        """The process has ended."""
+        sandbox = self._sandbox
         if sandbox.process is process:
             sandbox.process = None
             if sandbox.state is SandboxState.READY:
-                runtime.move_sandbox(sandbox, SandboxInput.DIE)
+                self._runtime.move_sandbox(sandbox, SandboxInput.DIE)
 
+
+def start_sandbox(runtime: Runtime, sandbox: PodSandbox) -> None:
+    """Run the sandbox's own process."""
+    watch = Watch(runtime, sandbox)
     sandbox.process = runtime.machine.start(
-        ProcessSpec(argv=(PAUSE,), executables=_PAUSE_EXECUTABLES, on_exit=ended, oom_score_adj=-998)
+        ProcessSpec(argv=_PAUSE_ARGV, executables=_PAUSE_EXECUTABLES, on_exit=watch.ended, oom_score_adj=-998)
     )
 
 
@@ -108,17 +147,41 @@ def log_style(runtime: Runtime) -> LogStyle:
     return LOG_STYLES[runtime.behaviour.strategies.get("logs", "containerd")]
 
 
-def _writer(runtime: Runtime, container: Container, tty: bool) -> tuple[Callable[[int, bytes], None], LogLines | None]:
-    if not container.log_path:
-        return (lambda descriptor, chunk: None), None
-    path, clock, log_files = container.log_path, runtime.clock, runtime.log_files
-    lines = LogLines(log_style(runtime), tty=tty)
+class Outlet:
+    """Where the output of a container's first process goes, and what is done at its end."""
 
-    def write(descriptor: int, chunk: bytes) -> None:
-        for line in lines.feed(descriptor, chunk, clock.wall_ns):
-            log_files.append(path, line)
+    __slots__ = ("_container", "_lines", "_runtime")
 
-    return write, lines
+    def __init__(self, runtime: Runtime, container: Container) -> None:
+        self._runtime = runtime
+        self._container = container
+        self._lines: LogLines | None = None
+
+    def write(self, descriptor: int, chunk: bytes) -> None:
+        """Put output into the container's log, line by line; a container without a log path has none."""
+        runtime, container = self._runtime, self._container
+        if not container.log_path:
+            return
+        if self._lines is None:
+            self._lines = LogLines(log_style(runtime), tty=container.config().tty)
+        for line in self._lines.feed(descriptor, chunk, runtime.clock.wall_ns):
+            runtime.log_files.append(container.log_path, line)
+
+    def ended(self, process: Process) -> None:
+        """The process has ended: its last lines go to the file before anybody sees the container EXITED."""
+        self._runtime.background(self._settle(process, self._runtime.clock.stamp_ns()))
+
+    def _settle(self, process: Process, finished_ns: int) -> Steps[None]:
+        runtime, container = self._runtime, self._container
+        try:
+            if container.log_path:
+                for line in self._lines.end(runtime.clock.wall_ns) if self._lines is not None else ():
+                    runtime.log_files.append(container.log_path, line)
+                yield from close_log(container.log_path)
+        except OSError:  # a log that cannot be written keeps no container alive
+            _commit_end(runtime, container, process, finished_ns)
+            raise
+        _commit_end(runtime, container, process, finished_ns)
 
 
 def start_container(runtime: Runtime, container: Container) -> None:
@@ -128,20 +191,20 @@ def start_container(runtime: Runtime, container: Container) -> None:
         SpawnError: nothing runs.
     """
     config, image = container.config(), container.image
-    write, lines = _writer(runtime, container, config.tty)
+    outlet = Outlet(runtime, container)
     program = next((found for rule in runtime.workloads if (found := rule(container)) is not None), None)
     pid_mode = config.linux.security_context.namespace_options.pid
     user = container.user()
     container.process = runtime.machine.start(
         ProcessSpec(
             argv=argv(config, image),
-            environment=environment(config, image),
+            environment=Environment(container.config_bytes, image),
             working_directory=working_directory(config, image),
             executables=image.executables,
             program=program,
-            write=write,
-            on_exit=lambda process: _ended(runtime, container, process, lines),
-            files=ContainerFiles(image, config, runtime.host_files, container.restored_layer),
+            write=outlet.write,
+            on_exit=outlet.ended,
+            files=ContainerFiles(container, runtime.host_files),
             uid=user.uid,
             gid=user.gid,
             oom_score_adj=config.linux.resources.oom_score_adj,
@@ -150,26 +213,6 @@ def start_container(runtime: Runtime, container: Container) -> None:
         ),
         namespace=container.sandbox.process if pid_mode == messages.POD else None,
     )
-
-
-def _ended(runtime: Runtime, container: Container, process: Process, lines: LogLines | None) -> None:
-    """The first process has ended: its last lines go to the file before anybody sees the container EXITED."""
-    finished_ns = runtime.clock.stamp_ns()
-    runtime.background(_settle(runtime, container, process, lines, finished_ns))
-
-
-def _settle(
-    runtime: Runtime, container: Container, process: Process, lines: LogLines | None, finished_ns: int
-) -> Steps[None]:
-    try:
-        if lines is not None:
-            for line in lines.end(runtime.clock.wall_ns):
-                runtime.log_files.append(container.log_path, line)
-            yield from close_log(container.log_path)
-    except OSError:  # a log that cannot be written keeps no container alive
-        _commit_end(runtime, container, process, finished_ns)
-        raise
-    _commit_end(runtime, container, process, finished_ns)
 
 
 def _commit_end(runtime: Runtime, container: Container, process: Process, finished_ns: int) -> None:

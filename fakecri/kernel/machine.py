@@ -69,7 +69,12 @@ class Machine:
             _adopt(parent, process)
         if namespace is not None:
             namespace.dependents = {**(namespace.dependents or {}), process.pid: process}
-        process.task = self.tasks.spawn(self._live(process), self._done, self._step, process)
+        if process.program.body is None:
+            process.starting = False
+            process.commands = 1
+            process.spent_ns += COMMAND_COST_NS
+        else:
+            process.task = self.tasks.spawn(self._live(process), self._done, self._step, process)
         return process
 
     def spawn_child(self, parent: Process, argv: tuple[str, ...], changes: Mapping[str, Any]) -> Process:
@@ -95,6 +100,7 @@ class Machine:
         context = ProcessContext(self, process)
         yield from context.spend(COMMAND_COST_NS)
         try:
+            assert process.program.body is not None
             outcome = process.program.body(context)
             return outcome if isinstance(outcome, int) else (yield from outcome)
         except Exit as exit_:
@@ -121,6 +127,7 @@ class Machine:
         elif number == Signal.CONT and process.state is ProcessState.STOPPED:
             process.state = ProcessState.RUNNING
             self._pend(process, number)
+            self._act_on_pending(process)
         elif process.starting or process.state is ProcessState.STOPPED or self._handled(process, number):
             self._pend(process, number)
         else:
@@ -128,6 +135,9 @@ class Machine:
 
     def act(self, process: Process, number: int) -> SignalHandler | None:
         """Take the default action, if that is what the process left it at; else return its handler, if it has one."""
+        if process.program.body is None and number in process.program.exits_on:
+            self._end(process, process.program.exits_on[number])
+            return None
         disposition = (process.handlers or {}).get(number, Disposition.DEFAULT)
         if not isinstance(disposition, Disposition):
             return disposition
@@ -144,6 +154,12 @@ class Machine:
         for descendant in process.descendants():
             self._end(descendant, _BY_SIGNAL + Signal.KILL, Signal.KILL)
         self._end(process, _BY_SIGNAL + Signal.KILL, Signal.KILL)
+
+    def _act_on_pending(self, process: Process) -> None:
+        """A process without a task takes what was held back while it was stopped, here and now."""
+        while process.task is None and process.pending and not process.ended:
+            number, process.pending = process.pending[0], process.pending[1:]
+            self.act(process, number)
 
     def _handled(self, process: Process, number: int) -> bool:
         return callable((process.handlers or {}).get(number))

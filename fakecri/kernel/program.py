@@ -6,11 +6,12 @@ what matters in ``context.memory`` and in the process's age, so that a resumable
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from fakecri.base.steps import Steps
     from fakecri.kernel.context import ProcessContext
@@ -46,12 +47,18 @@ class Files(Protocol):
         """
 
 
+_NO_SIGNALS: Final[Mapping[int, int]] = MappingProxyType({})
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """One executable thing."""
 
     name: str
-    body: Body
+    #: None: the program only rests until a signal ends it, and then costs nothing while it does.
+    body: Body | None
+    #: One sentence for people who look for a program.
+    summary: str = ""
     #: Resident memory of one process that runs it.
     memory_bytes: int = 1 << 20
     #: Memory (bytes) as a function of the process's age in ns, where it is not constant.
@@ -60,3 +67,5 @@ class Program:
     cpu: Curve | None = None
     #: Whether the body, started in a process that is already old, goes on where a process of that age would be.
     resumable: bool = False
+    #: Signals on which a program without a body ends of itself, and the exit code of each.
+    exits_on: Mapping[int, int] = field(default_factory=lambda: _NO_SIGNALS)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fakecri.kernel.curves import level
 from fakecri.kernel.signals import Signal
-from fakecri.workload.endings import exits
-from fakecri.workload.registry import program
+from fakecri.workload.registry import resting
 
-if TYPE_CHECKING:
-    from fakecri.base.steps import Steps
-    from fakecri.kernel.context import ProcessContext
-
-
-@program("httpd-foreground", memory_bytes=12 << 20, cpu=level(1), resumable=True)
-def httpd_foreground(context: ProcessContext) -> Steps[int]:
-    """Wait until SIGTERM, SIGINT (fast) or SIGWINCH (graceful), and exit 0. It opens no port."""
-    exits(context, 0, Signal.TERM, Signal.INT, Signal.WINCH)
-    return context.for_ever()
+resting(
+    "httpd-foreground",
+    summary="Rest until SIGTERM, SIGINT (fast) or SIGWINCH (graceful), and exit 0. It opens no port.",
+    memory_bytes=12 << 20,
+    cpu=level(1),
+    exits_on=dict.fromkeys((Signal.TERM, Signal.INT, Signal.WINCH), 0),
+)

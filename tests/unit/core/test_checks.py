@@ -34,27 +34,27 @@ def runtime(**orders: tuple[str, ...]) -> Any:
 
 def test_checks_run_in_cores_order_until_one_refuses(checks: dict[str, Check], ran: list[tuple[str, Any]]) -> None:
     with pytest.raises(CriError) as caught:
-        run_checks(runtime(), "CreateContainer", checks, "request")
+        run_checks(runtime(), "CreateContainer", checks, "request", tuple(checks))
     assert caught.value.reason is Reason.CONTAINER_NAME_EMPTY
     assert ran == [("first", "request"), ("second", "request")]
 
 
 def test_a_personality_reorders_and_leaves_out(checks: dict[str, Check], ran: list[tuple[str, Any]]) -> None:
-    run_checks(runtime(CreateContainer=("last", "first")), "CreateContainer", checks, "request")
+    run_checks(runtime(CreateContainer=("last", "first")), "CreateContainer", checks, "request", tuple(checks))
     assert [name for name, _ in ran] == ["last", "first"]
 
 
 def test_an_order_counts_for_its_own_method_only(checks: dict[str, Check], ran: list[tuple[str, Any]]) -> None:
     with pytest.raises(CriError):
-        run_checks(runtime(RunPodSandbox=()), "CreateContainer", checks, "request")
+        run_checks(runtime(RunPodSandbox=()), "CreateContainer", checks, "request", tuple(checks))
     assert [name for name, _ in ran] == ["first", "second"]
 
 
 def test_an_empty_order_means_no_checks(checks: dict[str, Check], ran: list[tuple[str, Any]]) -> None:
-    run_checks(runtime(CreateContainer=()), "CreateContainer", checks, "request")
+    run_checks(runtime(CreateContainer=()), "CreateContainer", checks, "request", tuple(checks))
     assert ran == []
 
 
 def test_a_check_that_does_not_exist_is_named(checks: dict[str, Check]) -> None:
     with pytest.raises(KeyError, match="nmae"):
-        run_checks(runtime(CreateContainer=("nmae",)), "CreateContainer", checks, "request")
+        run_checks(runtime(CreateContainer=("nmae",)), "CreateContainer", checks, "request", tuple(checks))
