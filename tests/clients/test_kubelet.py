@@ -23,7 +23,14 @@ SERVER_IMAGE = "registry.example.test/team/server:1"
 BUSYBOX = "docker.io/library/busybox:latest"
 FOREVER = ["sleep", "1000000"]
 WEB = {"containers": [{"name": "main", "image": SERVER_IMAGE}]}
-CRASHING = {"containers": [{"name": "main", "image": BUSYBOX, "command": ["false"]}]}
+# A kubelet writes a pod's status when it looks at the pod, and looks at one that backs off only when the time is over,
+# or when something happens in it: that is what the second container is for.
+CRASHING = {
+    "containers": [
+        {"name": "main", "image": BUSYBOX, "command": ["false"]},
+        {"name": "beat", "image": BUSYBOX, "command": ["sleep", "5"]},
+    ]
+}
 STEPS = {
     "initContainers": [
         {"name": "first", "image": BUSYBOX, "command": ["sleep", "1"]},
