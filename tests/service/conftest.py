@@ -63,17 +63,68 @@ class Client:
         return sandbox_id
 
     def container(self, sandbox_id: str, *command: str, name: str = "main", image: str = "busybox", **more: Any) -> str:
-        """Pull, create and start a container; its id."""
-        self.PullImage(image={"image": image})
+        """Create and start a container, pulling its image where it is not there; its id.
+
+        It has a pid namespace of its own, as a kubelet's containers do: its first process ignores SIGTERM by default.
+        """
+        if not self.ImageStatus(image={"image": image}).HasField("image"):
+            self.PullImage(image={"image": image})
         pod = self.PodSandboxStatus(pod_sandbox_id=sandbox_id).status.metadata
         created = self.CreateContainer(
             pod_sandbox_id=sandbox_id,
-            config={"metadata": {"name": name}, "image": {"image": image}, "command": command, **more},
+            config={
+                "metadata": {"name": name},
+                "image": {"image": image},
+                "command": command,
+                "linux": {"security_context": {"namespace_options": {"pid": messages.CONTAINER}}},
+                **more,
+            },
             sandbox_config={"metadata": pod},
         )
         self.StartContainer(container_id=created.container_id)
         container_id: str = created.container_id
         return container_id
+
+
+class Listener:
+    """A subscriber of events that reads in a thread of its own; made only once it is known to be subscribed."""
+
+    def __init__(self, client: Client) -> None:
+        self.stream = client.GetContainerEvents()
+        self.events: list[Any] = []
+        self._ended = threading.Event()
+        self._came = threading.Event()
+        threading.Thread(target=self._read, daemon=True).start()
+        for number in range(400):
+            client.RemovePodSandbox(pod_sandbox_id=client.pod(f"listening{number}"))
+            if self._came.wait(0.05):
+                return
+        raise AssertionError("no event came in 20 s")
+
+    def _read(self) -> None:
+        try:
+            for event in self.stream:
+                self.events.append(event)
+                self._came.set()
+        except grpc.RpcError:
+            pass  # its code is in the stream
+        self._ended.set()
+
+    def code(self) -> grpc.StatusCode:
+        """How the stream ended."""
+        assert self._ended.wait(20), "the stream did not end in 20 s"
+        code: grpc.StatusCode = self.stream.code()
+        return code
+
+    def of(self, object_id: str) -> list[int]:
+        """The types of the events of one object, in order."""
+        return [event.container_event_type for event in self.events if event.container_id == object_id]
+
+
+@pytest.fixture
+def listen() -> Callable[[Client], Listener]:
+    """Subscribes to events."""
+    return Listener
 
 
 @pytest.fixture

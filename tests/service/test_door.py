@@ -20,7 +20,7 @@ def test_both_api_versions_answer_on_one_socket(cri: FakeRuntime, connect: Any, 
     client = connect(cri.endpoint, api)
     version = client.Version(timeout=10)
     assert version.runtime_api_version == api
-    assert version.runtime_name == "containerd"
+    assert version.version == "0.1.0"
     assert len(client.ListImages().images) == 1
     assert [call.path for call in cri.calls] == [
         f"/runtime.{api}.RuntimeService/Version",
@@ -152,6 +152,7 @@ def test_a_cancellation_reaches_the_waiting_call(cri: FakeRuntime, client: Any, 
 
 def test_a_subscriber_that_goes_away_is_forgotten(cri: FakeRuntime, client: Any, until: Any) -> None:
     stream = client.GetContainerEvents()
+    until(lambda: cri.engine.open_calls)
     client.pod()
     assert next(stream).container_event_type == messages.CONTAINER_CREATED_EVENT
     stream.cancel()

@@ -12,6 +12,7 @@ import grpc
 import pytest
 
 from fakecri.assembly import build_engine
+from fakecri.engine import HOLD
 from fakecri.service.server import Server
 from fakecri.service.socket import SocketUnusableError
 from fakecri.wire import messages
@@ -88,22 +89,21 @@ def test_many_servers_at_once_do_not_meet(place: Path, connect: Callable[..., An
 
 
 def test_a_stop_ends_subscriptions_at_once_and_waits_for_other_calls(
-    place: Path, connect: Callable[..., Any], until: Any
+    place: Path, connect: Callable[..., Any], listen: Any, until: Any
 ) -> None:
     server = Server(build_engine(), place / "cri.sock")
     server.start()
     client = connect(server.endpoint)
-    events = client.GetContainerEvents()
+    events = listen(client)
     container_id = client.container(client.pod(), "sleep", "1000")
-    for _ in range(4):
-        next(events)  # created and started, of the pod and of the container
     request = messages.StopContainerRequest(container_id=container_id, timeout=1)
     stopping = client.method("StopContainer").future(request)
     stopper = threading.Thread(target=server.stop)
     until(lambda: server.engine.calls.of("StopContainer"))
     stopper.start()
-    assert [event.container_id for event in events] in ([], [container_id])
     assert events.code() is grpc.StatusCode.OK
+    assert not stopping.done()
+    assert events.of(container_id) == [messages.CONTAINER_CREATED_EVENT, messages.CONTAINER_STARTED_EVENT]
     assert stopping.result(10) == messages.StopContainerResponse()  # it took its second of the two
     stopper.join(10)
     assert not stopper.is_alive()
@@ -116,7 +116,8 @@ def test_a_call_that_does_not_end_is_cancelled_after_the_grace(
     server = Server(build_engine(), place / "cri.sock", clock="hold")
     server.start()
     client = connect(server.endpoint)
-    container_id = client.container(client.pod(), "sleep", "1000")
+    container_id = client.container(client.pod(), image="registry.k8s.io/pause:3.10")
+    server.engine.gate = lambda call, point: HOLD
     request = messages.StopContainerRequest(container_id=container_id, timeout=1000)
     stopping = client.method("StopContainer").future(request)
     until(lambda: server.engine.calls.of("StopContainer"))
