@@ -23,6 +23,7 @@ from fakecri.cli.main import cli as command_line
 from fakecri.core import states, traits
 from fakecri.personality.model import Personality, most_specific
 from fakecri.personality.registry import PERSONALITIES
+from fakecri.scenario.document import Document
 from fakecri.wire.levels import LEVELS, RELEASES
 from fakecri.wire.methods import METHODS
 
@@ -36,6 +37,8 @@ MACHINES: Final[tuple[tuple[str, str, Callable[[Personality], states.Table]], ..
     ("sandbox", "Pod sandbox", lambda personality: personality.behaviour.sandbox_table),
     ("container", "Container", lambda personality: personality.behaviour.container_table),
 )
+#: Keys whose text is read as a number with a unit.
+QUANTITIES: Final = {"size": "bytes, such as `300Mi`", "duration": "a span, such as `250ms` or `1m30s`"}
 REFERENCE: Final = PERSONALITIES["reference"]
 
 
@@ -204,6 +207,42 @@ def command_line_page() -> str:
     return text
 
 
+def document_page() -> str:
+    """Every part of a scenario document with its keys, from the classes that read it."""
+    schema = Document.model_json_schema(by_alias=True)
+    parts = {"Document": schema, **schema.pop("$defs")}
+    text = MADE + "# Scenario documents\n\nWhat `--images` reads. A key that is not here is refused.\n"
+    for name, part in parts.items():
+        if "properties" not in part:
+            continue
+        needed = part.get("required", ())
+        text += f"\n## {name}\n\n{part.get('description', '')}\n\n"
+        rows = (
+            (code(key), QUANTITIES.get(key) or shown_type(row, parts), "yes" if key in needed else "")
+            for key, row in part["properties"].items()
+        )
+        text += table(("key", "value", "needed"), rows)
+    return text
+
+
+def shown_type(row: dict[str, Any], parts: dict[str, Any]) -> str:
+    """What a key takes, for readers."""
+    if "anyOf" in row:
+        return " or ".join(shown_type(choice, parts) for choice in row["anyOf"] if choice.get("type") != "null")
+    if "$ref" in row:
+        name = row["$ref"].rsplit("/", 1)[-1]
+        part = parts[name]
+        return " or ".join(map(code, part["enum"])) if "enum" in part else f"[{name}](#{name.lower()})"
+    if "const" in row or "enum" in row:
+        return " or ".join(code(value) for value in row.get("enum", [row.get("const")]))
+    if row.get("type") == "array":
+        return f"list of {shown_type(row['items'], parts)}"
+    if row.get("type") == "object":
+        return f"mapping to {shown_type(row['additionalProperties'], parts)}"
+    kinds = {"string": "text", "integer": "number", "boolean": "`true` or `false`"}
+    return kinds.get(str(row.get("type")), "anything")
+
+
 # --- writing and checking --------------------------------------------------------------------------------------------
 
 
@@ -216,6 +255,7 @@ def outputs() -> dict[str, str]:
         "reference/refusals.md": refusals_page,
         "reference/personalities.md": personalities_page,
         "reference/command-line.md": command_line_page,
+        "reference/document.md": document_page,
     }
     return files | {path: page().rstrip() + "\n" for path, page in pages.items()}
 

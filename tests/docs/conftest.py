@@ -38,7 +38,7 @@ class Command:
     @property
     def stays(self) -> bool:
         """Whether it serves until it is told to end."""
-        return self.text.startswith(("fakecri serve", "kubelet "))
+        return self.text.startswith(("fakecri serve", "kubelet ")) and not self.output
 
 
 @dataclass
@@ -99,13 +99,16 @@ class Shell:
 
     def __init__(self, directory: Path, path: str, prefix: list[str]) -> None:
         self.directory = directory
-        self.prefix = prefix
+        # Entering a mount namespace leads to its root.
+        self.prefix = [*prefix, "env", f"--chdir={directory}"]
         self.environment = {
-            name: value for name, value in os.environ.items() if not name.endswith("_ENDPOINT") and name != "CI"
+            name: value
+            for name, value in os.environ.items()
+            if not name.endswith("_ENDPOINT") and name not in ("CI", "CRI_CONFIG_FILE")
         } | {"PATH": path, "HOME": str(directory)}
         self.staying: list[tuple[str, subprocess.Popen[str], Path]] = []
         self.bash = subprocess.Popen(
-            [*prefix, "bash", "--norc"],
+            [*self.prefix, "bash", "--norc"],
             cwd=directory,
             env=self.environment,
             stdin=subprocess.PIPE,
@@ -118,7 +121,7 @@ class Shell:
         """What it printed, and its exit code."""
         assert self.bash.stdin is not None
         assert self.bash.stdout is not None
-        self.bash.stdin.write(f'{command} </dev/null\nprintf "\\n@@%d\\n" $?\n')
+        self.bash.stdin.write(f'{{ {command}\n}} </dev/null\nprintf "\\n@@%d\\n" $?\n')
         self.bash.stdin.flush()
         lines: list[str] = []
         for line in self.bash.stdout:
@@ -178,7 +181,7 @@ class Shell:
     def end(self) -> None:
         """End everything that this shell started; a server must go by itself and in peace."""
         self.bash.kill()
-        self.bash.wait()
+        self.bash.communicate()
         for command, process, log in reversed(self.staying):
             process.terminate()
             code = process.wait(timeout=15)
