@@ -22,6 +22,12 @@ class HostFiles(Protocol):
     ``..`` in it, or reached through a symbolic link that leaves them. A path that is not there is None, not an error.
     """
 
+    def allow(self, path: str) -> None:
+        """A client named this path: it, and what lies below, may be used from now on.
+
+        Call it for every host path that a request brings, before its use; never for one that a process asks for.
+        """
+
     def stat(self, path: str) -> FileStat | None:
         """Metadata of a path; None when nothing is there."""
 

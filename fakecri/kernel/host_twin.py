@@ -47,6 +47,9 @@ class TwinHostFiles:
         self._directories: dict[str, int] = {"/": 0o755}
 
     # -- the port ------------------------------------------------------------------------------------------------------
+    def allow(self, path: str) -> None:
+        """All of memory may be used."""
+
     def stat(self, path: str) -> FileStat | None:
         """Metadata of a path; None when nothing is there."""
         path = checked_path(path)
@@ -138,6 +141,7 @@ class TwinLogFiles:
     def __init__(self, files: TwinHostFiles | None = None) -> None:
         self.files = files if files is not None else TwinHostFiles()
         self._open: dict[str, bytearray] = {}
+        self._users: dict[str, int] = {}
 
     def append(self, path: str, line: bytes) -> None:
         """Write one complete line to an open log.
@@ -157,17 +161,25 @@ class TwinLogFiles:
         try:
             if isinstance(request, OpenLog):
                 self.files.make_directories(posixpath.dirname(checked_path(request.path)))
-                self._open[request.path] = self.files.opened(request.path, request.mode)
+                if request.path not in self._open:
+                    self._open[request.path] = self.files.opened(request.path, request.mode)
+                self._users[request.path] = self._users.get(request.path, 0) + 1
             elif isinstance(request, ReopenLog):
                 if request.path not in self._open:
                     return f"log {request.path} is not open"
                 self._open[request.path] = self.files.opened(request.path, request.mode)
             else:
                 assert isinstance(request, CloseLog)
-                self._open.pop(request.path, None)
+                self._close(request.path)
         except CriError as refusal:
             return str(refusal.facts["detail"])
         return None
+
+    def _close(self, path: str) -> None:
+        if path in self._users:
+            self._users[path] -= 1
+            if self._users[path] == 0:
+                del self._users[path], self._open[path]
 
     # -- looking -------------------------------------------------------------------------------------------------------
     def content(self, path: str) -> bytes:

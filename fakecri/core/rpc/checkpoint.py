@@ -75,6 +75,7 @@ def checkpoint_container(
     _check_running(container)
     if not request.location:
         raise CriError(Reason.CHECKPOINT_LOCATION_EMPTY, id=container.id)
+    runtime.host_files.allow(request.location)
     _check_directory(runtime, request.location, posixpath.dirname(request.location))
     yield CHECKED
     with Pause(runtime, [container]):
@@ -111,6 +112,7 @@ def _check_directory(runtime: Runtime, path: str, directory: str) -> None:
     """Refuse a directory that is not there; ``path`` is what the client named."""
     if not path.startswith("/"):
         raise CriError(Reason.CHECKPOINT_LOCATION_INVALID, path=path, detail="the path is not absolute")
+    runtime.host_files.allow(directory)
     found = runtime.host_files.stat(directory)
     if found is None:
         raise CriError(Reason.CHECKPOINT_LOCATION_INVALID, path=path, detail="no such file or directory")

@@ -137,12 +137,14 @@ def _mounts(runtime: Runtime, wanted: Wanted) -> None:
 
 def _devices(runtime: Runtime, wanted: Wanted) -> None:
     for device in wanted.config.devices:
+        runtime.host_files.allow(device.host_path)
         if runtime.host_files.stat(device.host_path) is None:
             raise CriError(Reason.DEVICE_MISSING, id=wanted.id, path=device.host_path)
 
 
 def _seccomp(runtime: Runtime, wanted: Wanted) -> None:
     profile = wanted.config.linux.security_context.seccomp
+    runtime.host_files.allow(profile.localhost_ref)
     missing = runtime.host_files.stat(profile.localhost_ref) is None if profile.localhost_ref else True
     if profile.profile_type == messages.SecurityProfile.Localhost and missing:
         raise CriError(Reason.SECCOMP_PROFILE_MISSING, id=wanted.id, profile=profile.localhost_ref)
@@ -240,6 +242,7 @@ def create_container(
 
 def _make_mount_sources(runtime: Runtime, config: messages.ContainerConfig) -> None:
     for mount in config.mounts:
+        runtime.host_files.allow(mount.host_path)
         if mount.host_path and runtime.host_files.stat(mount.host_path) is None:
             runtime.host_files.make_directories(mount.host_path)
 
@@ -248,6 +251,7 @@ def _fill(runtime: Runtime, container: Container, request: messages.CreateContai
     config = request.config
     directory = request.sandbox_config.log_directory or container.sandbox.log_directory
     if config.log_path and directory:
+        runtime.host_files.allow(directory)
         container.log_path = f"{directory.rstrip('/')}/{config.log_path.lstrip('/')}"
     container.stop_signal = stop_signal(config, container.image.stop_signal)
     container.resources_bytes = encoded(applied(config.linux.resources))

@@ -67,6 +67,7 @@ def _check_sandbox(runtime: Runtime, request: messages.RestorePodRequest) -> Non
 # -- reading -----------------------------------------------------------------------------------------------------------
 def _load(runtime: Runtime, directory: str) -> Steps[tuple[PodCheckpoint, dict[str, ContainerCheckpoint]]]:
     """The pod and, by name, its containers."""
+    runtime.host_files.allow(directory)
     path = posixpath.join(directory, POD_FILE)
     content = yield from _read(path)
     try:

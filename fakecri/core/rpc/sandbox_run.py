@@ -194,6 +194,8 @@ def run_pod_sandbox(
     sandbox = PodSandbox(wanted.id, wanted.name, request.config, request.runtime_handler)
     try:
         yield RESERVED
+        if sandbox.log_directory:
+            runtime.host_files.allow(sandbox.log_directory)
         _set_up(runtime, sandbox, request.config)
         yield BEFORE_COMMIT
         sandbox.created_at_ns = runtime.clock.stamp_ns()
