@@ -9,10 +9,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import Any, Final
 
 COMMAND_SECONDS: Final = 60.0
 
@@ -78,6 +76,9 @@ class Crictl:
 
     def create(self, pod: tuple[str, str], name: str, image: str, command: list[str], **more: Any) -> str:
         sandbox, pod_file = pod
+        # A kubelet makes the directory of a container's log; crictl does not.
+        logs = json.loads(Path(pod_file).read_text())["log_directory"]
+        (Path(logs) / name).mkdir(parents=True, exist_ok=True)
         config = {
             "metadata": {"name": name, "attempt": 0},
             "image": {"image": image},
