@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from fakecri.base.steps import Trigger
-from fakecri.core.sandbox import PodSandbox, encoded, pooled
+from fakecri.core.sandbox import PodSandbox, encoded
 from fakecri.core.states import ContainerState
 from fakecri.core.users import resolve_user
 from fakecri.wire import messages
@@ -37,7 +37,6 @@ class Container:
         "id",
         "image",
         "image_name",
-        "labels",
         "log_path",
         "message",
         "name",
@@ -64,7 +63,6 @@ class Container:
         self.sandbox = sandbox
         self.state: ContainerState = ContainerState.ABSENT
         self.config_bytes = encoded(config)
-        self.labels = pooled(dict(config.labels))
         self.container_name = intern(config.metadata.name)
         self.attempt = config.metadata.attempt
         self.image = image
@@ -110,6 +108,11 @@ class Container:
     def resources(self) -> messages.LinuxContainerResources:
         """The resources in force, decoded afresh."""
         return messages.LinuxContainerResources.FromString(self.resources_bytes)
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels as given, decoded afresh: kept only in the message, since a label index finds most objects."""
+        return self.config().labels
 
     @property
     def running(self) -> bool:

@@ -9,6 +9,8 @@ from fakecri.core.states import SandboxState
 from fakecri.wire import messages
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from google.protobuf.message import Message
 
     from fakecri.core.container import Container
@@ -19,11 +21,6 @@ def encoded(message: Message) -> bytes:
     """The one encoding of a message: map entries in order, whatever the interpreter's hash seed."""
     content: bytes = message.SerializeToString(deterministic=True)
     return content
-
-
-def pooled(labels: dict[str, str]) -> dict[str, str]:
-    """A copy whose strings are shared: pods of one deployment repeat each other's labels."""
-    return {intern(key): intern(value) for key, value in labels.items()}
 
 
 class PodSandbox:
@@ -38,7 +35,6 @@ class PodSandbox:
         "host_network",
         "host_ports",
         "id",
-        "labels",
         "linux_resources_bytes",
         "log_directory",
         "name",
@@ -57,7 +53,6 @@ class PodSandbox:
         self.name = name
         self.state: SandboxState = SandboxState.ABSENT
         self.config_bytes = encoded(config)
-        self.labels = pooled(dict(config.labels))
         self.pod_name = config.metadata.name
         self.namespace = intern(config.metadata.namespace)
         self.uid = config.metadata.uid
@@ -81,6 +76,11 @@ class PodSandbox:
     def config(self) -> messages.PodSandboxConfig:
         """The client's message, decoded afresh (the caller may keep or change it)."""
         return messages.PodSandboxConfig.FromString(self.config_bytes)
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels as given, decoded afresh: kept only in the message, since a label index finds most objects."""
+        return self.config().labels
 
     @property
     def ready(self) -> bool:

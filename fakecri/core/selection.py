@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 L = TypeVar("L")
 
 
+def _labels_match(runtime: Runtime, entity: Any, wanted: Mapping[str, str]) -> bool:
+    if not wanted:
+        return True
+    labels = entity.labels
+    return all(_label_matches(runtime, labels, key, value) for key, value in wanted.items())
+
+
 def _label_matches(runtime: Runtime, labels: Mapping[str, str], key: str, value: str) -> bool:
     if not value and runtime.traits.empty_label_selector is EmptyLabelSelector.MATCHES_MISSING:
         return not labels.get(key)
@@ -74,8 +81,5 @@ def select(
                 candidates = store.with_label(key, value)
                 break
     return [
-        entity
-        for entity in candidates
-        if all(_label_matches(runtime, entity.labels, key, value) for key, value in labels.items())
-        and (more is None or more(entity))
+        entity for entity in candidates if (more is None or more(entity)) and _labels_match(runtime, entity, labels)
     ]

@@ -20,6 +20,8 @@ from fakecri.core.traits import (
 from fakecri.wire import messages
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fakecri.core.container import Container
     from fakecri.core.runtime import Runtime
     from fakecri.core.sandbox import PodSandbox
@@ -31,8 +33,8 @@ def _shown_sandbox_state(sandbox: PodSandbox) -> int:
     return int(SandboxState.READY if sandbox.state is SandboxState.READY else SandboxState.NOTREADY)
 
 
-def _sandbox_labels(runtime: Runtime, sandbox: PodSandbox) -> dict[str, str]:
-    labels = dict(sandbox.labels)
+def _sandbox_labels(runtime: Runtime, sandbox: PodSandbox, given: Mapping[str, str]) -> dict[str, str]:
+    labels = dict(given)
     if runtime.traits.sandbox_labels is SandboxLabels.WITH_RUNTIME_LABELS:
         labels["io.kubernetes.container.name"] = "POD"
         labels["io.kubernetes.pod.name"] = sandbox.pod_name
@@ -50,7 +52,7 @@ def sandbox_status(runtime: Runtime, sandbox: PodSandbox) -> messages.PodSandbox
         state=_shown_sandbox_state(sandbox),
         created_at=sandbox.created_at_ns,
         annotations=config.annotations,
-        labels=_sandbox_labels(runtime, sandbox),
+        labels=_sandbox_labels(runtime, sandbox, config.labels),
         runtime_handler=sandbox.runtime_handler,
     )
     status.network.SetInParent()
@@ -70,7 +72,7 @@ def sandbox_item(runtime: Runtime, sandbox: PodSandbox) -> messages.PodSandbox:
         metadata=config.metadata,
         state=_shown_sandbox_state(sandbox),
         created_at=sandbox.created_at_ns,
-        labels=_sandbox_labels(runtime, sandbox),
+        labels=_sandbox_labels(runtime, sandbox, config.labels),
         annotations=config.annotations,
         runtime_handler=sandbox.runtime_handler,
     )

@@ -150,8 +150,9 @@ class Store(Generic[E]):
         if index is None:
             index = self._label_indexes[key] = {}
             for entity in self._by_id.values():
-                if key in entity.labels:
-                    index.setdefault(entity.labels[key], {})[entity.id] = None
+                labels = entity.labels
+                if key in labels:
+                    index.setdefault(labels[key], {})[entity.id] = None
         return [self._by_id[full_id] for full_id in index.get(value, ())]
 
     # -- names -----------------------------------------------------------------------------------------------------
@@ -177,9 +178,10 @@ class Store(Generic[E]):
         self._by_id[entity.id] = entity
         insort(self._sorted_ids, entity.id)
         self.released.fire()
+        labels = entity.labels if self._label_indexes else {}
         for key, index in self._label_indexes.items():
-            if key in entity.labels:
-                index.setdefault(entity.labels[key], {})[entity.id] = None
+            if key in labels:
+                index.setdefault(labels[key], {})[entity.id] = None
         for table in self._tables.values():
             table.touch(entity)
 
@@ -188,11 +190,12 @@ class Store(Generic[E]):
         del self._by_id[entity.id]
         del self._sorted_ids[bisect_left(self._sorted_ids, entity.id)]
         self.release(entity.name, entity.id)
+        labels = entity.labels if self._label_indexes else {}
         for key, index in self._label_indexes.items():
-            if key in entity.labels:
-                index[entity.labels[key]].pop(entity.id, None)
-                if not index[entity.labels[key]]:
-                    del index[entity.labels[key]]
+            if key in labels:
+                index[labels[key]].pop(entity.id, None)
+                if not index[labels[key]]:
+                    del index[labels[key]]
         for table in self._tables.values():
             table.drop(entity)
 
