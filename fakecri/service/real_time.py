@@ -179,16 +179,21 @@ class TimeDriver:
         """Timers may have changed, in any thread: look again, once, however many changes come at once."""
         if self._told or not self._running:
             return
-        self._told = True
-        if threading.get_ident() == self._thread:
-            self._loop.call_soon(self._look_again)
-        else:
+        if threading.get_ident() != self._thread:
+            self._told = True
             self._loop.call_soon_threadsafe(self._look_again)
+        elif self._wanted() != self._armed_for:  # most calls change nothing, and cost no turn of the loop
+            self._told = True
+            self._loop.call_soon(self._look_again)
 
     def _look_again(self) -> None:
         self._told = False
         if self._running:
             self._arm(late=False)
+
+    def _wanted(self) -> tuple[int | None, int | None]:
+        """What decides when to wake: the next timer, and the time that a call waits for where that makes time jump."""
+        return self._engine.next_due_ns(), self._engine.waiting_until_ns() if self._jumps else None
 
     # -- waking ----------------------------------------------------------------------------------------------------
     def _tick(self) -> None:
@@ -219,15 +224,13 @@ class TimeDriver:
             self._disarm()
             self._handle = self._loop.call_soon(self._tick)
             return
-        due_ns = self._engine.next_due_ns()
-        waiting_ns = self._engine.waiting_until_ns() if self._jumps else None
-        wanted = (due_ns, waiting_ns)
-        if self._handle is not None and wanted == self._armed_for:
+        wanted = self._wanted()
+        if wanted == self._armed_for:
             return
         self._disarm()
-        delay_ns = self._delay_ns(due_ns, waiting_ns)
+        self._armed_for = wanted
+        delay_ns = self._delay_ns(*wanted)
         if delay_ns is not None:
-            self._armed_for = wanted
             self._handle = self._loop.call_later(min(delay_ns / SECOND, _LONGEST_SLEEP_S), self._tick)
 
     def _delay_ns(self, due_ns: int | None, waiting_ns: int | None) -> int | None:
@@ -249,4 +252,4 @@ class TimeDriver:
     def _disarm(self) -> None:
         if self._handle is not None:
             self._handle.cancel()
-            self._handle = self._armed_for = None
+        self._handle = self._armed_for = None
