@@ -58,6 +58,14 @@ def served_apis(personality: Personality, views: Mapping[str, View], apis: froze
     return apis
 
 
+def _named(personality: str | Personality) -> Personality:
+    if not isinstance(personality, str):
+        return personality
+    if personality not in PERSONALITIES:
+        raise ValueError(f"unknown personality {personality!r}: it is one of {', '.join(PERSONALITIES)}")
+    return PERSONALITIES[personality]
+
+
 def build_engine(
     *,
     personality: str | Personality = "reference",
@@ -81,21 +89,13 @@ def build_engine(
     Raises:
         ValueError: an unknown personality, or an API version that cannot be served.
     """
-    if isinstance(personality, str):
-        if personality not in PERSONALITIES:
-            raise ValueError(f"unknown personality {personality!r}: it is one of {', '.join(PERSONALITIES)}")
-        personality = PERSONALITIES[personality]
+    personality = _named(personality)
     views = visible(level if level is not None else personality.level)
     served = served_apis(personality, views, apis)
-    node = replace(
-        node if node is not None else Node(),
-        runtime_name=personality.runtime_name,
-        runtime_version=personality.runtime_version,
-    )
-    clock = VirtualClock(epoch_ns)
+    node = replace(node or Node(), runtime_name=personality.runtime_name, runtime_version=personality.runtime_version)
+    clock, ids = VirtualClock(epoch_ns), Ids(seed)
     tasks = Tasks(clock)
-    ids = Ids(seed)
-    files = host_files if host_files is not None else TwinHostFiles()
+    files = host_files or TwinHostFiles()
     twin_logs = TwinLogFiles(files if isinstance(files, TwinHostFiles) else None)
     runtime = Runtime(
         clock=clock,

@@ -285,7 +285,7 @@ def test_usage_and_files_come_back(client, files, pod) -> None:
 
 def test_a_program_that_cannot_say_where_it_stands_starts_anew(client, files, pod) -> None:
     def body(context):
-        yield from context.sleep(10 * SECOND)
+        yield from context.until_age(10 * SECOND)
         return 0
 
     program = Program("forgetful", body)
