@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fakecri import __version__
+from fakecri.service.host_files import SYSTEM_TREES
 from fakecri.service.socket import DIALABLE_BYTES
 
 if TYPE_CHECKING:
@@ -30,8 +31,10 @@ class Facts:
     cgroup_driver: str
     clock: str
     seed: int
-    #: Directories of the host in which clients' paths are followed; None when nothing touches the host's files.
-    host_roots: tuple[str, ...] | None
+    #: Whether paths of the host that clients name are used, or kept in memory.
+    host_files: bool
+    #: The runtime's own directory.
+    root: Path
     pid: int
 
     def as_json(self) -> dict[str, Any]:
@@ -48,7 +51,8 @@ class Facts:
             "pod_cidr": list(self.pod_cidrs),
             "clock": self.clock,
             "seed": self.seed,
-            "host_roots": None if self.host_roots is None else list(self.host_roots),
+            "host_files": self.host_files,
+            "root": str(self.root),
             "pid": self.pid,
         }
 
@@ -78,7 +82,7 @@ def lines(facts: Facts) -> list[str]:
         f"  pods        {', '.join(facts.pod_cidrs)}",
         *[f"              for the host to reach them: {command}" for command in _routes(facts.pod_cidrs)],
         f"  clock, seed {facts.clock}, {facts.seed}",
-        f"  host files  {_host_files(facts)}",
+        *_labelled("host files", _host_files(facts)),
     ]
     if len(str(facts.socket).encode()) > DIALABLE_BYTES:
         text.append(
@@ -87,10 +91,18 @@ def lines(facts: Facts) -> list[str]:
     return text
 
 
-def _host_files(facts: Facts) -> str:
-    if facts.host_roots is None:
-        return "none: logs and mounted files are kept in memory"
-    return f"read and written where clients say, below {', '.join(facts.host_roots)} (--no-host-files: none)"
+def _host_files(facts: Facts) -> list[str]:
+    if not facts.host_files:
+        return ["none: logs and mounted files are kept in memory"]
+    return [
+        f"the runtime's own: {facts.root}",
+        "log directories and mounts' sources that clients name, and what lies below them (--no-host-files: none)",
+        f"never changed: {' '.join(SYSTEM_TREES)}",
+    ]
+
+
+def _labelled(label: str, texts: list[str]) -> list[str]:
+    return [f"  {label if number == 0 else '':12}{text}" for number, text in enumerate(texts)]
 
 
 def _routes(cidrs: tuple[str, ...]) -> list[str]:

@@ -67,6 +67,11 @@ class CallLog:
         self._failures = len(failures)
 
 
+def file_problem(path: str, error: BaseException) -> None:
+    """A line of a container's log could not be written."""
+    _LOGGER.error("log file %s: %s", path, error)
+
+
 def _facts(exchange: Exchange) -> dict[str, Any]:
     return {
         "method": exchange.path.lstrip("/"),

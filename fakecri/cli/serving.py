@@ -10,21 +10,19 @@ import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 import click
 
 from fakecri.assembly import build_engine
 from fakecri.cli import banner, places
-from fakecri.cli.log import CallLog
-from fakecri.cli.world import World, world
+from fakecri.cli.log import CallLog, file_problem
+from fakecri.cli.world import images_and_handlers, node
+from fakecri.service.host import Host
 from fakecri.service.real_time import ClockMode, Flow, wall_ns
 from fakecri.service.server import GRACE_S, Server
 from fakecri.service.socket import SocketUnusableError
 from fakecri.wire.levels import Level
-
-if TYPE_CHECKING:
-    from fakecri.engine import Engine
 
 _ENDS: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 #: Real seconds from the signal on after which the process is gone, whatever hangs.
@@ -86,41 +84,45 @@ def _started(setting: Setting, stack: ExitStack) -> tuple[Server, banner.Facts]:
     level = None if setting.level is None else Level.parse(setting.level)
     socket = _socket(setting)
     root = _root(setting, stack)
-    the_world = world(setting, root, stack)
+    catalogue, described = images_and_handlers(setting.images)
+    the_node = node(setting, root, described)
     engine = build_engine(
         personality=setting.personality,
-        node=the_world.node,
-        catalogue=the_world.catalogue,
+        node=the_node,
+        catalogue=catalogue,
         level=level,
         apis=None if setting.api is None else frozenset(part.strip() for part in setting.api.split(",")),
         seed=setting.seed,
         epoch_ns=wall_ns(),
-        host_files=the_world.host_files,
-        log_files=the_world.log_files,
-        ports=the_world.ports,
         kept_calls=_KEPT_CALLS,
+        **_host_files(setting, stack),
     )
     log = CallLog(engine, setting.log_format, calls=setting.verbose > 0)
     server = Server(engine, socket, image_socket=setting.image_socket, clock=clock, observer=log.ended)
     server.start()
     stack.callback(server.stop, 0)
-    return server, _facts(setting, engine, server, the_world)
-
-
-def _facts(setting: Setting, engine: Engine, server: Server, the_world: World) -> banner.Facts:
-    return banner.Facts(
+    return server, banner.Facts(
         personality=engine.personality.name,
         apis=tuple(sorted(engine.served["RuntimeService"])),
         level=str(max(view.level for view in engine.views.values())),
         socket=server.socket,
         image_socket=server.image_socket or server.socket,
-        pod_cidrs=the_world.node.pod_cidrs,
+        pod_cidrs=the_node.pod_cidrs,
         cgroup_driver=setting.cgroup_driver,
         clock=str(server.clock),
         seed=setting.seed,
-        host_roots=the_world.host_roots,
+        host_files=not setting.no_host_files,
+        root=root,
         pid=os.getpid(),
     )
+
+
+def _host_files(setting: Setting, stack: ExitStack) -> dict[str, Any]:
+    if setting.no_host_files:
+        return {}
+    host = Host(file_problem)
+    stack.callback(host.close)
+    return host.settings()
 
 
 def _socket(setting: Setting) -> Path:

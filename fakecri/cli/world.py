@@ -1,44 +1,27 @@
-"""The node, the images and the host's files that the options of ``serve`` describe."""
+"""The node and the images that the options of ``serve`` describe."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fakecri.core.catalogue_builtin import builtin_catalogue
 from fakecri.core.node import CgroupDriver, Node, RuntimeHandler, UnknownCommand, UnknownImages
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from contextlib import ExitStack
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from fakecri.base.ports import HostFiles, LogFiles
     from fakecri.cli.serving import Setting
     from fakecri.core.catalogue import Catalogue
-    from fakecri.engine import Port
 
 
-@dataclass(frozen=True)
-class World:
-    """What an engine is put into. ``host_roots`` is None when nothing touches the host's files."""
-
-    node: Node
-    catalogue: Catalogue
-    host_files: HostFiles | None = None
-    log_files: LogFiles | None = None
-    ports: Mapping[str, Port] | None = None
-    host_roots: tuple[str, ...] | None = None
-
-
-def world(setting: Setting, root: Path, stack: ExitStack) -> World:
-    """Read the files that the setting names, and open the host's.
+def node(setting: Setting, root: Path, described: tuple[RuntimeHandler, ...]) -> Node:
+    """The node; ``described`` are the runtime handlers that documents have.
 
     Raises:
-        ValueError: a setting or a document is wrong; the text names the place.
+        ValueError: a setting is malformed.
     """
-    catalogue, described = images_and_handlers(setting.images)
-    node = Node(
+    return Node(
         cgroup_driver=CgroupDriver[setting.cgroup_driver.upper()],
         pod_cidrs=_names(setting.pod_cidr, "--pod-cidr"),
         runtime_handlers=_handlers(setting.runtime_handlers, described),
@@ -47,7 +30,6 @@ def world(setting: Setting, root: Path, stack: ExitStack) -> World:
         unknown_command=UnknownCommand(setting.unknown_command),
         unknown_images=UnknownImages(setting.unknown_images),
     )
-    return World(node, catalogue)
 
 
 def images_and_handlers(files: Sequence[Path]) -> tuple[Catalogue, tuple[RuntimeHandler, ...]]:

@@ -16,6 +16,7 @@ from fakecri.base.reasons import Code
 from fakecri.clock import DEFAULT_EPOCH_NS, SECOND
 from fakecri.core.image_message import image_message
 from fakecri.core.status import container_status, sandbox_status
+from fakecri.service.host import Host
 from fakecri.service.server import Server
 from fakecri.wire.levels import Level
 
@@ -140,7 +141,8 @@ class FakeRuntime:
 
     ``personality``, ``level`` ("1.31"), ``api`` ("v1", or several by commas) and ``seed`` say which runtime it is;
     ``clock`` how its time passes while it is served; ``node`` and ``catalogue`` what it stands on, where the built-in
-    ones will not do; ``epoch_ns`` (Unix ns) where its wall clock begins. Host paths are kept in memory.
+    ones will not do; ``epoch_ns`` (Unix ns) where its wall clock begins. With ``host_files`` the log directories and
+    mounts that clients name are the machine's own, else they are kept in memory.
     """
 
     def __init__(
@@ -155,8 +157,10 @@ class FakeRuntime:
         catalogue: Catalogue | None = None,
         epoch_ns: int = DEFAULT_EPOCH_NS,
         image_socket: bool = False,
+        host_files: bool = False,
     ) -> None:
         self.seed = seed
+        self._host = Host(self._file_problem) if host_files else None
         #: The runtime itself: in-process calls, gates, and everything that has no shorter name here.
         self.engine: Engine = build_engine(
             personality=personality,
@@ -166,6 +170,7 @@ class FakeRuntime:
             node=node,
             catalogue=catalogue,
             epoch_ns=epoch_ns,
+            **(self._host.settings() if self._host is not None else {}),
         )
         self.clock = TestClock(self.engine)
         self.calls = Calls(self.engine)
@@ -191,6 +196,9 @@ class FakeRuntime:
                 return read()
 
         return look
+
+    def _file_problem(self, path: str, error: BaseException) -> None:
+        self.engine.failures.append(f"log file {path}: {error!r}")
 
     @property
     def socket(self) -> Path:
@@ -219,6 +227,8 @@ class FakeRuntime:
     def close(self) -> None:
         """Stop serving at once, and leave no file behind. Idempotent."""
         self._server.stop(0)
+        if self._host is not None:
+            self._host.close()
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def __enter__(self) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -121,6 +122,13 @@ def test_level_and_api(client: Any, refusal: Any) -> None:
         grpc.StatusCode.UNIMPLEMENTED,
         "unknown method RuntimeConfig for service runtime.v1.RuntimeService",
     )
+
+
+@pytest.mark.fakecri(host_files=True)
+def test_logs_may_go_to_disk(cri: FakeRuntime, client: Any, tmp_path: Path, until: Any) -> None:
+    container_id = client.container(client.pod(log_directory=str(tmp_path)), "echo", "hello", log_path="0.log")
+    until(lambda: exited(client, container_id))
+    assert (tmp_path / "0.log").read_text().endswith(" stdout F hello\n")
 
 
 @freeze_time("2020-02-02")

@@ -68,7 +68,7 @@ def serve(place: Path) -> Iterator[Callable[..., Served]]:
 def test_ready_line_and_banner_say_how_to_reach_it(serve: Any, connect: Any, place: Path) -> None:
     served = serve("--image-socket", str(place / "images.sock"), "--seed", "7")
     socket, images = place / "cri.sock", place / "images.sock"
-    assert served.ready | {"version": "", "pid": 0, "host_roots": None} == {
+    assert served.ready | {"version": "", "pid": 0, "root": ""} == {
         "version": "",
         "endpoint": f"unix://{socket}",
         "image_endpoint": f"unix://{images}",
@@ -80,7 +80,8 @@ def test_ready_line_and_banner_say_how_to_reach_it(serve: Any, connect: Any, pla
         "pod_cidr": ["127.88.0.0/16"],
         "clock": "real",
         "seed": 7,
-        "host_roots": None,
+        "host_files": True,
+        "root": "",
         "pid": 0,
     }
     assert served.ready["pid"] == served.process.pid
@@ -189,6 +190,34 @@ def test_timestamps_are_the_machines(serve: Any, connect: Any, place: Path) -> N
     marker = place / "marker"
     marker.touch()
     assert created == pytest.approx(marker.stat().st_mtime_ns, abs=30e9)
+
+
+@pytest.mark.parametrize("options", [(), ("--no-host-files",)])
+def test_a_containers_log_is_on_disk_unless_told_otherwise(
+    serve: Any, connect: Any, place: Path, until: Any, options: tuple[str, ...]
+) -> None:
+    served = serve(*options)
+    client = connect(served.endpoint)
+    logs = place / "logs"
+    container_id = client.container(client.pod(log_directory=str(logs)), "echo", "hello", log_path="main/0.log")
+    until(lambda: client.ContainerStatus(container_id=container_id).status.state == messages.CONTAINER_EXITED)
+    assert served.ready["host_files"] is not bool(options)
+    if options:
+        assert not logs.exists()
+    else:
+        assert (logs / "main" / "0.log").read_text().endswith(" stdout F hello\n")
+
+
+def test_the_runtimes_own_directory(serve: Any, connect: Any, place: Path) -> None:
+    served = serve("--root", str(place / "made" / "here"))
+    info = connect(served.endpoint).ImageFsInfo()
+    assert info.image_filesystems[0].fs_id.mountpoint == served.ready["root"] == str(place / "made" / "here")
+    served.end()
+    assert (place / "made" / "here").is_dir()
+    served = serve()
+    assert Path(served.ready["root"]).is_dir()
+    served.end()
+    assert not Path(served.ready["root"]).exists()
 
 
 @pytest.mark.parametrize(
