@@ -51,6 +51,8 @@ def end_container(runtime: Runtime, container: Container, grace: int) -> Steps[N
     while container.running:
         signal_container(runtime, container, Signal.KILL)
         yield Wait(container.exited)
+    if container.state is ContainerState.UNKNOWN:  # lost on the way
+        ask_to_stop(runtime, container)
 
 
 def send_stop_signal(runtime: Runtime, container: Container) -> None:

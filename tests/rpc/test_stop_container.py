@@ -213,6 +213,15 @@ def test_a_lost_container_can_be_stopped_and_removed(client, pod) -> None:
     assert client.containers() == []
 
 
+def test_a_container_that_is_lost_while_it_is_being_stopped_counts_as_ended(client, stubborn) -> None:
+    call = client.begin("StopContainer", container_id=stubborn, timeout=30)
+    processes.lose_container(client.engine.runtime, client.engine.runtime.container(stubborn))
+    client.engine.advance(0)
+    assert call.answer is not None
+    assert client.status(stubborn).state == messages.CONTAINER_EXITED
+    assert client.status(stubborn).finished_at > 0
+
+
 def test_a_runtime_may_refuse_to_remove_what_runs(make_client) -> None:
     client = make_client(personality=relative(running_on_remove=RunningOnRemove.REFUSE))
     container = client.run(client.run_pod())
