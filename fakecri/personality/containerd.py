@@ -119,8 +119,6 @@ CONTAINERD_2_1: Final = derive(
                 "config",
                 "runtimeSpec",
             ),
-            "ImageStatus": ("chainID", "imageSpec"),
-            "Status": ("config", "golang", "cniconfig", "lastCNILoadStatus", "lastCNILoadStatus.default"),
         },
     },
 )
@@ -176,7 +174,7 @@ CONTAINERD_1_6: Final = derive(
         **over(SANDBOX_TASK_FAILURES, {None: _then_unknown(SHIM_TASK)}),
         **over(CONTAINER_TASK_FAILURES, {None: _then_unknown(f"{SHIM_TASK}{RUNC}")}),
         (Reason.SHIM_MISSING, None): _then_unknown(TASK),
-        (Reason.USERNS_INVALID, None): "{cause}",
+        (Reason.USERNS_INVALID, None): None,
         (Reason.MEMORY_LIMIT_BELOW_USAGE, "UpdateContainerResources"): _then_unknown(UPDATE),
         **over(RESOLVE_FAILURES, {None: f'{PULL}failed to resolve reference "{{image}}": {{cause}}'}),
     },

@@ -19,12 +19,7 @@ if TYPE_CHECKING:
     from fakecri.personality.model import Key
 
 #: What a look-up by id can end in.
-SANDBOX_MISSES: Final = (
-    Reason.SANDBOX_ID_EMPTY,
-    Reason.SANDBOX_ID_AMBIGUOUS,
-    Reason.SANDBOX_NOT_FOUND,
-    Reason.CONTAINER_SANDBOX_NOT_FOUND,
-)
+SANDBOX_MISSES: Final = (Reason.SANDBOX_ID_EMPTY, Reason.SANDBOX_ID_AMBIGUOUS, Reason.SANDBOX_NOT_FOUND)
 CONTAINER_MISSES: Final = (Reason.CONTAINER_ID_EMPTY, Reason.CONTAINER_ID_AMBIGUOUS, Reason.CONTAINER_NOT_FOUND)
 
 #: What the low-level runtime refuses when a sandbox, or a container, is started.
@@ -187,11 +182,14 @@ WRAPPERS: Final[Mapping[Key, str]] = MappingProxyType(
             {
                 None: 'an error occurred when try to find sandbox "{id}": {cause}',
                 "PodSandboxStatus": "an error occurred when try to find sandbox: {cause}",
-                "CreateContainer": 'failed to find sandbox id "{id}": {cause}',
                 "PodSandboxStats": "an error occurred when trying to find sandbox {id}: {cause}",
                 "PortForward": 'failed to find sandbox "{id}": {cause}',
                 "UpdatePodSandboxResources": "failed to find sandbox: {cause}",
             },
+        ),
+        **over(
+            (Reason.SANDBOX_ID_EMPTY, Reason.SANDBOX_ID_AMBIGUOUS, Reason.CONTAINER_SANDBOX_NOT_FOUND),
+            {"CreateContainer": 'failed to find sandbox id "{id}": {cause}'},
         ),
         **over(
             CONTAINER_MISSES,

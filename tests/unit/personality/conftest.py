@@ -19,12 +19,27 @@ from fakecri.core.node import Node
 from fakecri.engine import HOLD, Engine
 from fakecri.personality.model import Personality
 from fakecri.record.call import Call, Reply
-from fakecri.scenario.compile import load_world
+from fakecri.scenario.compile import compile_documents
+from fakecri.scenario.load import load_files, load_text
 from fakecri.wire import messages
 from fakecri.wire.levels import NEWEST
 from fakecri.wire.methods import METHODS
 
-WORLD = load_world([Path(__file__).parents[2] / "reference" / "images.yaml"])
+CASES = Path(__file__).parents[2] / "reference" / "images.yaml"
+MORE = """
+apiVersion: fakecri.dev/v1alpha1
+kind: Scenario
+images:
+  present:
+    - names: [example.com/annotated:v1]
+      command: [sleep, "60"]
+      annotations: {a: b}
+    - names: [example.com/alike-one:v1]
+      id: sha256:abcde00000000000000000000000000000000000000000000000000000000001
+    - names: [example.com/alike-two:v1]
+      id: sha256:abcde00000000000000000000000000000000000000000000000000000000002
+"""
+WORLD = compile_documents([*load_files([CASES]), *load_text(MORE)])
 BUSYBOX = "docker.io/library/busybox:1.0"
 REGISTRY = "127.0.0.1:5055"
 UNKNOWN = "f" * 64
@@ -33,11 +48,11 @@ RPCS = {spec.name: spec for spec in METHODS.values() if spec.api == "v1"}
 SUBSCRIPTION = "GetContainerEvents"
 
 
-def build(personality: Personality, **node: Any) -> Engine:
+def build(personality: Personality) -> Engine:
     """A runtime of a personality, at the newest level, with the images and handlers of the measured cases."""
     return build_engine(
         personality=personality,
-        node=Node(runtime_handlers=WORLD.handlers(), **node),
+        node=Node(runtime_handlers=WORLD.handlers(), event_queue_limit=40),
         catalogue=WORLD.catalogue(),
         level=NEWEST,
         apis=frozenset({"v1", "v1alpha2"}),
@@ -72,6 +87,9 @@ class Player:
         )
         while not replies and (call.unsent or (due := self.engine.next_due_ns()) is not None):
             self.engine.notify(call) if call.unsent else self.engine.advance_to(due)
+        if not replies:
+            self.note(label, "waits for ever")
+            return spec.response()
         self.note(label, f"{replies[0].code}: {replies[0].text} {[*bodies, replies[0].body]!r}")
         return spec.response.FromString(replies[0].body)
 
@@ -86,12 +104,13 @@ class Player:
         return str(self(name, "RunPodSandbox", **request).pod_sandbox_id)
 
     def create(self, name: str, pod: str, image: str = BUSYBOX, command: Any = ("sleep", "60"), **more: Any) -> str:
+        linux = more.setdefault("linux", {})
+        linux.setdefault("security_context", {})["namespace_options"] = {"pid": messages.CONTAINER}
         config = messages.ContainerConfig(
             metadata=messages.ContainerMetadata(name=name),
             image=messages.ImageSpec(image=image, user_specified_image=image),
             command=command,
-            log_path=f"{name}.log",
-            **more,
+            **{"log_path": f"{name}.log", **more},
         )
         sandbox = self.config("pod")
         fields = {"pod_sandbox_id": pod, "config": config, "sandbox_config": sandbox}
@@ -102,13 +121,14 @@ class Player:
         self(name, "StartContainer", container_id=container)
         return container
 
-    def subscribe(self, label: str) -> list[str]:
-        """A subscription whose messages are noted as they come, to the end of the script."""
+    def subscribe(self, *, reads: bool = True) -> list[str]:
+        """A subscription, to the end of the script; the answer grows by each message that comes."""
         seen: list[str] = []
 
         def message(call: Call, body: bytes) -> None:
             seen.append(repr(body))
-            self.engine.notify(call)
+            if reads:
+                self.engine.notify(call)
 
         self.engine.submit(
             RPCS[SUBSCRIPTION].path,
@@ -138,8 +158,8 @@ def play_look_ups(play: Player) -> None:
     pods = [play.pod(f"look-up-{index}") for index in range(17)]
     containers = [play.create(f"look-up-{index}", pods[0]) for index in range(17)]
     shared = {
-        "pod_sandbox_id": next((a[0] for a, b in combinations(pods, 2) if a[:1] == b[:1]), ""),
-        "container_id": next((a[0] for a, b in combinations(containers, 2) if a[:1] == b[:1]), ""),
+        "pod_sandbox_id": next((a[:1] for a, b in combinations(pods, 2) if a[:1] == b[:1]), ""),
+        "container_id": next((a[:1] for a, b in combinations(containers, 2) if a[:1] == b[:1]), ""),
     }
     for method, spec in RPCS.items():
         for field, prefix in shared.items():
@@ -173,6 +193,14 @@ def play_refused_pods(play: Player) -> None:
     play("large CIDR", "UpdateRuntimeConfig", runtime_config={"network_config": {"pod_cidr": "10.9.0.0/16"}})
 
 
+def play_more_refused_pods(play: Player) -> None:
+    """What containerd takes and others refuse."""
+    metadata = {"name": "n", "namespace": "ns", "uid": "u", "attempt": 9}
+    for missing in ("name", "namespace", "uid"):
+        play(f"without {missing}", "RunPodSandbox", config={"metadata": metadata | {missing: ""}})
+    play("relative log directory", "RunPodSandbox", config={"metadata": metadata, "log_directory": "a/b"})
+
+
 def play_pods(play: Player) -> None:
     """A pod's life, with its network and without."""
     pod = play.pod("pod", labels={"app": "x"})
@@ -199,6 +227,7 @@ def play_pods(play: Player) -> None:
     play("twice", "StopPodSandbox", pod_sandbox_id=pod)
     play("stopped", "PodSandboxStatus", pod_sandbox_id=pod, verbose=True)
     play("stopped", "PodSandboxStats", pod_sandbox_id=pod)
+    play("stopped", "CheckpointPod", pod_sandbox_id=pod, output_path="/")
     play("one stopped", "ListPodSandboxStats")
     play("one stopped, filtered", "ListPodSandboxStats", filter={"label_selector": {"app": "x"}})
     play("forwarded", "PortForward", pod_sandbox_id=pod)
@@ -218,14 +247,18 @@ def play_refused_containers(play: Player, pod: str) -> None:
     create = "CreateContainer"
     sandbox = play.config("refused")
     play("config without metadata", create, pod_sandbox_id=pod, config={"tty": True}, sandbox_config=sandbox)
+    play("no config", create, pod_sandbox_id=pod, sandbox_config=sandbox)
     play("no sandbox config", create, pod_sandbox_id=pod, config={"metadata": {"name": "c"}})
     image = {"image": BUSYBOX}
     play("no name", create, pod_sandbox_id=pod, config={"metadata": {}, "image": image}, sandbox_config=sandbox)
+    named = {"metadata": {"name": "unspecified"}, "image": image, "command": ["true"]}
+    play("no image as specified", create, pod_sandbox_id=pod, config=named, sandbox_config=sandbox)
     play.create("no-image", pod, image="")
     play.create("unknown-image", pod, image="example.com/no/such:v9")
     play.create("malformed-image", pod, image="UPPER//case")
     play.create("no-command", pod, image="example.com/team/nocmd:v1", command=())
     play.create("no-mount-source", pod, mounts=[{"container_path": "/x"}])
+    play.create("relative-mount", pod, mounts=[{"host_path": "x", "container_path": "/x"}])
     play.create("no-mount-target", pod, mounts=[{"host_path": "/x"}])
     play.create("no-mount-image", pod, mounts=[{"container_path": "/x", "image": {"image": "example.com/no/such:v9"}}])
     play.create("no-device", pod, devices=[{"host_path": "/dev/nosuch", "container_path": "/dev/x"}])
@@ -288,13 +321,38 @@ def play_containers(play: Player) -> None:
     play("created", "StopContainer", container_id=created)
     play("after a stop that found it created", "ContainerStatus", container_id=created)
     play("exited", "StopContainer", container_id=exited)
+    stopped = play.run("stopped", pod)
+    play("running", "StopContainer", container_id=stopped, timeout=3)
+    play("stopped", "ContainerStatus", container_id=stopped)
     play("created", "RemoveContainer", container_id=created)
     play("exited", "RemoveContainer", container_id=exited)
     play("running", "RemoveContainer", container_id=running)
+    unlogged = play.create("unlogged", pod, log_path="../x")
+    play("log in vain", "StartContainer", container_id=unlogged)
+    play_checkpoints(play, pod)
     play_held(play, pod)
     play_lost(play, pod)
     play_client_gone(play, pod)
     play("with a container that runs", "RemovePodSandbox", pod_sandbox_id=pod)
+
+
+def play_checkpoints(play: Player, pod: str) -> None:
+    """Checkpoints of a container and of a pod, and restoring one."""
+    files = play.engine.runtime.host_files
+    for directory in ("/cp/pod", "/cp/empty"):
+        files.make_directories(directory)
+    container = play.run("saved", pod)
+    play("running to file", "CheckpointContainer", container_id=container, location="/cp/one.tar")
+    saved = {"pod_sandbox_id": pod, "output_path": "/cp/pod", "container_ids": [container]}
+    play("no container", "CheckpointPod", **saved | {"container_ids": []})
+    play("an option", "CheckpointPod", **saved, options={"nosuch": "1"})
+    play("to nowhere", "CheckpointPod", **saved | {"output_path": ""})
+    play("to a directory", "CheckpointPod", **saved)
+    restored = {"config": play.config("restored"), "container_configs": [{"metadata": {"name": "other"}}]}
+    play("from nowhere", "RestorePod", **restored)
+    play("from an empty directory", "RestorePod", **restored, checkpoint_path="/cp/empty")
+    play("with other containers", "RestorePod", **restored, checkpoint_path="/cp/pod")
+    play("saved", "RemoveContainer", container_id=container)
 
 
 def play_held(play: Player, pod: str) -> None:
@@ -351,20 +409,28 @@ def play_images(play: Player) -> None:
     play("upper-case host", "ImageStatus", image={"image": "UPPER/case"})
     play("all", "ListImages")
     play("all again", "ListImages")
+    play("ambiguous", "ImageStatus", image={"image": "abcde"})
     for name in (BUSYBOX, "UPPER//case", "example.com/no/such:v9"):
         play(f"only {name}", "ListImages", filter={"image": {"image": name}})
     pulls = [
         *(f"{REGISTRY}/{path}" for path in ("team/pull:v1", "team/pull:nope", "private/app:v1", "forbid/app:v1")),
         *(f"{REGISTRY}/{path}" for path in ("err500/app:v1", "corrupt/app:v1")),
-        *("127.0.0.1:5999/a/b:v1", "registry.invalid/a:v1", "UPPER//case", "UPPER/case", "a" * 300, "a" * 64),
+        *(
+            "127.0.0.1:5999/a/b:v1",
+            "registry.invalid/a:v1",
+            "UPPER//case",
+            "UPPER/case",
+            "a.b/Upper",
+            "a" * 300,
+            "a" * 64,
+        ),
     ]
     for name in pulls:
         play(name[:40] + str(len(name)), "PullImage", image={"image": name})
     for what, auth in (("wrong", {"username": "user", "password": "no"}), ("malformed", {"auth": "%"})):
         for name in ("private/app:v1", "team/pull:v2"):
             play(f"{name} with {what} credentials", "PullImage", image={"image": f"{REGISTRY}/{name}"}, auth=auth)
-    annotated = {"image": f"{REGISTRY}/team/pull:v1", "annotations": {"a": "b"}}
-    play("annotated", "PullImage", image=annotated)
+    play("annotated", "ImageStatus", image={"image": "example.com/annotated:v1"})
     pulled = play("pulled", "ImageStatus", image={"image": f"{REGISTRY}/team/pull:v1"}).image.id
     play("two letters of an id", "ImageStatus", image={"image": pulled.split(":")[-1][:3]})
     pod = play.pod("images")
@@ -384,14 +450,17 @@ def everything(engine: Engine) -> dict[str, str]:
     play = Player(engine, outcomes)
     play_routing(play)
     play_look_ups(play)
-    first, second = play.subscribe("first"), play.subscribe("second")
+    first, second = play.subscribe(), play.subscribe()
+    slow = play.subscribe(reads=False)
     play_pods(play)
     play_containers(play)
     play_images(play)
     play_refused_pods(play)
+    play_more_refused_pods(play)
     outcomes["GetContainerEvents: first subscriber"] = "\n".join(first)
     outcomes["GetContainerEvents: second subscriber"] = "\n".join(second)
-    assert not engine.failures, engine.failures[0]
+    outcomes["GetContainerEvents: one that does not read"] = "\n".join(slow)
+    outcomes["failures"] = "\n".join(engine.failures)
     return outcomes
 
 
