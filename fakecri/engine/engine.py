@@ -16,11 +16,12 @@ from fakecri.base.reasons import Code
 from fakecri.base.steps import Ask, Cancelled, Emit, Point, Step
 from fakecri.clock import Lane, VirtualClock
 from fakecri.core.traits import OnClientGone
+from fakecri.engine import in_process
+from fakecri.engine.entry import Entry
 from fakecri.personality.model import word
 from fakecri.pipeline import Pipeline
 from fakecri.record.call import Call, Reply
 from fakecri.record.recorder import Recorder
-from fakecri.wire.methods import METHODS, MethodSpec
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -39,14 +40,8 @@ Gate = Callable[[Call, str], "BaseException | object | None"]
 HOLD = object()
 
 
-class CallFailed(Exception):
-    """An in-process call was refused."""
-
-    def __init__(self, method: str, code: int, text: str) -> None:
-        super().__init__(f"{method}: {Code(code).name}: {text}")
-        self.method = method
-        self.code = Code(code)
-        self.text = text
+class StopSubscription(Cancelled):
+    """The runtime ends a subscription of its own accord."""
 
 
 class Engine:
@@ -81,8 +76,8 @@ class Engine:
         self._outbox: list[tuple[Callable[..., None], Call, Any]] = []
         self._next_call = 0
         self._asked = 0
-        self._changed = threading.Condition(self.lock)
-        self._entry = _Entry(self)
+        self.changed = threading.Condition(self.lock)
+        self._entry = Entry(self)
         runtime.on_background_step = self._on_background_step
         runtime.machine.on_step = self._on_background_step
         runtime.machine.on_failure = lambda process, error: self._on_background_failure(error)
@@ -244,68 +239,17 @@ class Engine:
 
     # -- in process ------------------------------------------------------------------------------------------------
     def call(self, method: str, message: Message | None = None, *, api: str = "v1") -> Any:
-        """One unary call, here and now. While it waits for the clock, time jumps from timer to timer.
-
-        Raises:
-            CallFailed: the runtime refused.
-            RuntimeError: the call waits for something that no timer and no port will bring.
-        """
-        spec = self._spec(method, api)
-        replies: list[Reply] = []
-        body = message.SerializeToString(deterministic=True) if message is not None else b""
-        call = self.submit(spec.path, body, on_done=lambda _, reply: replies.append(reply))
-        self._run_until(lambda: bool(replies), call)
-        if not replies[0].ok:
-            raise CallFailed(method, replies[0].code, replies[0].text)
-        return spec.response.FromString(replies[0].body)
+        """One unary call, here and now; see ``in_process.call``."""
+        return in_process.call(self, method, message, api)
 
     def stream(self, method: str, message: Message | None = None, *, api: str = "v1") -> Iterator[Any]:
-        """One streaming call, as an iterator; closing the iterator cancels the call.
+        """One streaming call, as an iterator; see ``in_process.stream``."""
+        return in_process.stream(self, method, message, api)
 
-        Time is not moved for a subscription: the iterator ends (without cancelling twice) when nothing is queued.
-        """
-        spec = self._spec(method, api)
-        replies: list[Reply] = []
-        bodies: list[bytes] = []
-        body = message.SerializeToString(deterministic=True) if message is not None else b""
-        call = self.submit(
-            spec.path,
-            body,
-            on_done=lambda _, reply: replies.append(reply),
-            on_message=lambda _, content: bodies.append(content),
-        )
-        try:
-            while True:
-                if not call.subscription:
-                    self._run_until(lambda: bool(bodies or replies), call)
-                if not bodies:
-                    break
-                yield spec.response.FromString(bodies.pop(0))
-                self.notify(call)
-            if replies and not replies[0].ok:
-                raise CallFailed(method, replies[0].code, replies[0].text)
-        finally:
-            self.cancel(call)
-
-    @staticmethod
-    def _spec(method: str, api: str) -> MethodSpec:
-        for service in ("RuntimeService", "ImageService"):
-            spec = METHODS.get(f"/runtime.{api}.{service}/{method}")
-            if spec is not None:
-                return spec
-        raise ValueError(f"{api} has no RPC {method!r}")
-
-    def _run_until(self, finished: Callable[[], bool], call: Call) -> None:
-        while not finished():
-            with self.lock:
-                if self.time_source is not None or self._asked:
-                    if not finished():
-                        self._changed.wait(timeout=60)
-                    continue
-                due = self.next_due_ns()
-            if due is None:
-                raise RuntimeError(f"{call!r} waits for something that no timer will bring")
-            self.advance_to(due)
+    @property
+    def waits_for_others(self) -> bool:
+        """Whether something outside this thread will bring what open calls wait for: real time, or a port's answer."""
+        return self.time_source is not None or self._asked > 0
 
     # -- steps -----------------------------------------------------------------------------------------------------
     def _on_call_step(self, task: Task, step: Step) -> None:
@@ -373,46 +317,3 @@ class Engine:
                 self.calls.close(call, reply, self.clock.now_ns)
             self._outbox.append((call.on_done, call, reply))
         call.on_done = call.on_message = None
-
-
-class StopSubscription(Cancelled):
-    """The runtime ends a subscription of its own accord."""
-
-
-class _Entry:
-    """Coming into the engine from outside, and going out again.
-
-    In: take the lock and let time catch up. Out: run what became ready, release the lock, then tell others. An entry
-    from within (a port that answers at once) does neither: the outer one will.
-    """
-
-    __slots__ = ("_depth", "_engine")
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._depth = 0
-
-    def __enter__(self) -> None:
-        engine = self._engine
-        engine.lock.acquire()
-        self._depth += 1
-        if self._depth == 1 and engine.time_source is not None:
-            engine._catch_up()
-
-    def __exit__(self, *exception: object) -> None:
-        engine = self._engine
-        outbox: list[tuple[Callable[..., None], Call, Any]] = []
-        outermost = self._depth == 1
-        try:
-            if outermost:
-                engine._tasks.run_ready()
-        finally:
-            if outermost and engine._outbox:
-                outbox, engine._outbox = engine._outbox, []
-                engine._changed.notify_all()
-            self._depth -= 1
-            engine.lock.release()
-        for callback, call, value in outbox:
-            callback(call, value)
-        if outermost and engine.on_due_changed is not None:
-            engine.on_due_changed()
