@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
@@ -9,15 +10,13 @@ from typing import Any
 
 import pytest
 
-import fakecri.engine
-import fakecri.pipeline
 from fakecri.assembly import build_engine
 from fakecri.base.reasons import CriError
 from fakecri.clock import SECOND
 from fakecri.core import processes
 from fakecri.core.node import Node
 from fakecri.engine import HOLD, Engine
-from fakecri.personality.model import Personality
+from fakecri.personality.model import Personality, word
 from fakecri.record.call import Call, Reply
 from fakecri.scenario.compile import compile_documents
 from fakecri.scenario.load import load_files, load_text
@@ -66,6 +65,7 @@ class Player:
     def __init__(self, engine: Engine, outcomes: dict[str, str]) -> None:
         self.engine = engine
         self.outcomes = outcomes
+        self.unread: list[Call] = []
 
     def note(self, label: str, text: str) -> None:
         self.outcomes[f"{label} ({len(self.outcomes)})"] = text
@@ -130,12 +130,14 @@ class Player:
             if reads:
                 self.engine.notify(call)
 
-        self.engine.submit(
+        call = self.engine.submit(
             RPCS[SUBSCRIPTION].path,
             b"",
             on_done=lambda _, reply: seen.append(f"{reply.code}: {reply.text}"),
             on_message=message,
         )
+        if not reads:
+            self.unread.append(call)
         return seen
 
 
@@ -457,11 +459,25 @@ def everything(engine: Engine) -> dict[str, str]:
     play_images(play)
     play_refused_pods(play)
     play_more_refused_pods(play)
+    for call in play.unread:
+        engine.notify(call)
     outcomes["GetContainerEvents: first subscriber"] = "\n".join(first)
     outcomes["GetContainerEvents: second subscriber"] = "\n".join(second)
     outcomes["GetContainerEvents: one that does not read"] = "\n".join(slow)
     outcomes["failures"] = "\n".join(engine.failures)
     return outcomes
+
+
+@pytest.fixture(name="build", scope="session")
+def build_fixture() -> Callable[[Personality], Engine]:
+    """``build(personality)``: an engine with the images and handlers of the script."""
+    return build
+
+
+@pytest.fixture(scope="session")
+def play() -> Callable[[Engine], Player]:
+    """``play(engine)``: one who plays calls on it."""
+    return lambda engine: Player(engine, {})
 
 
 @pytest.fixture(scope="session")
@@ -474,12 +490,13 @@ def observe() -> Callable[[Personality], dict[str, str]]:
 def refusals(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str | None, CriError]]:
     """Every refusal that is put into words during the test, with its method."""
     seen: list[tuple[str | None, CriError]] = []
-    word = fakecri.pipeline.word
 
     def noting(personality: Personality, method: str | None, error: CriError) -> tuple[int, str]:
         seen.append((method, error))
         return word(personality, method, error)
 
-    monkeypatch.setattr(fakecri.pipeline, "word", noting)
-    monkeypatch.setattr(fakecri.engine, "word", noting)
+    users = [module for name, module in sys.modules.items() if name.startswith("fakecri.")]
+    for module in users:
+        if module.__dict__.get("word") is word:
+            monkeypatch.setattr(module, "word", noting)
     return seen
