@@ -44,7 +44,14 @@ class LoopThread:
         atexit.register(self._close)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine in the loop and wait for its result."""
+        """Run a coroutine in the loop and wait for its result.
+
+        Raises:
+            RuntimeError: called in the loop's own thread, which would wait for itself.
+        """
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise RuntimeError("a server cannot be started or stopped from one of its own callbacks")
         future: Future[T] = asyncio.run_coroutine_threadsafe(work, self.loop)
         return future.result()
 
@@ -142,21 +149,25 @@ class Server:
         self._door, self._driver = door, driver
 
     def stop(self, grace_s: float = GRACE_S) -> None:
-        """Stop: subscriptions end at once, other calls have ``grace_s`` real seconds. Idempotent."""
-        if self._door is None:
-            return
+        """Stop: subscriptions end at once, other calls have ``grace_s`` real seconds. Idempotent.
+
+        Raises:
+            RuntimeError: called from one of the server's own callbacks.
+        """
+        if self.running:
+            loop_thread().run(self._stop(grace_s))
+
+    async def _stop(self, grace_s: float) -> None:
         door, driver = self._door, self._driver
-        assert driver is not None
         self._door = self._driver = None
+        if door is None or driver is None:
+            return
         try:
-            loop_thread().run(self._stop(door, driver, grace_s))
+            self.engine.end_subscriptions()
+            await door.stop(grace_s)
+            driver.stop()
         finally:
             self._withdraw()
-
-    async def _stop(self, door: Door, driver: TimeDriver, grace_s: float) -> None:
-        self.engine.end_subscriptions()
-        await door.stop(grace_s)
-        driver.stop()
 
     def _withdraw(self) -> None:
         while self._files:

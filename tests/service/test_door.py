@@ -8,6 +8,7 @@ from typing import Any
 import grpc
 import pytest
 
+from fakecri.core.node import Node
 from fakecri.testing import FakeRuntime
 from fakecri.wire import messages
 
@@ -178,6 +179,23 @@ def test_a_slow_reader_holds_up_nobody_but_itself(cri: FakeRuntime, client: Any,
     seen = [next(quick).container_id for _ in range(60)]
     assert len(set(seen)) == 30
     assert [next(slow).container_id for _ in range(60)] == seen
+
+
+@pytest.mark.fakecri(node=Node(event_queue_limit=16))
+def test_a_reader_that_is_too_slow_loses_its_stream_and_nothing_else(
+    cri: FakeRuntime, client: Any, connect: Any, listen: Any, until: Any
+) -> None:
+    quick = listen(client)
+    slow = connect(cri.endpoint).GetContainerEvents()
+    until(lambda: len(cri.engine.open_calls) == 2)
+    for number in range(100):
+        sandbox_id = client.pod(f"pod{number}", annotations={"note": "x" * 100_000})
+        until(lambda sandbox_id=sandbox_id: len(quick.of(sandbox_id)) == 2)
+    seen = []
+    with pytest.raises(grpc.RpcError):
+        seen.extend(event.container_id for event in slow)
+    assert slow.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert len(cri.engine.open_calls) == 1
 
 
 def test_metadata_and_connection_are_in_the_record(cri: FakeRuntime, client: Any) -> None:

@@ -107,6 +107,8 @@ def test_without_a_socket_it_listens_in_the_users_runtime_directory(serve: Any, 
     assert served.endpoint == f"unix://{place}/fakecri/cri.sock"
     assert (place / "fakecri").stat().st_mode & 0o777 == 0o700
     assert connect(served.endpoint).Version(timeout=10)
+    served.end()
+    assert list((place / "fakecri").iterdir()) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -13,6 +13,7 @@ import pytest
 
 from fakecri.assembly import build_engine
 from fakecri.engine import HOLD
+from fakecri.service.grpc_server import Exchange
 from fakecri.service.server import Server
 from fakecri.service.socket import SocketUnusableError
 from fakecri.wire import messages
@@ -30,6 +31,22 @@ def test_nothing_is_left_after_a_stop_and_it_can_start_again(place: Path, connec
 def test_starting_twice_is_refused(place: Path) -> None:
     with Server(build_engine(), place / "cri.sock") as server, pytest.raises(RuntimeError, match="is running already"):
         server.start()
+
+
+def test_a_server_is_not_stopped_from_its_own_thread(place: Path, connect: Callable[..., Any], until: Any) -> None:
+    problems: list[RuntimeError] = []
+
+    def observer(exchange: Exchange) -> None:
+        try:
+            server.stop()
+        except RuntimeError as error:
+            problems.append(error)
+
+    server = Server(build_engine(), place / "cri.sock", observer=observer)
+    with server:
+        connect(server.endpoint).Version(timeout=10)
+        until(lambda: problems)
+    assert "from one of its own callbacks" in str(problems[0])
 
 
 def test_a_second_server_on_the_same_path_is_refused_and_harms_nobody(place: Path, connect: Callable[..., Any]) -> None:
