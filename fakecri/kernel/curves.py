@@ -78,18 +78,18 @@ class Curve:
         """The first whole ns, at or after ``from_ns``, at which the curve is at least ``value``; None when never."""
         if self.value_at(from_ns) >= value:
             return from_ns
-        after = bisect_right(self._times, from_ns)
-        for position in range(max(after, 1), len(self.points)):
+        # Each stretch is looked at without its end, where a jump may begin the next one.
+        for position in range(max(bisect_right(self._times, from_ns), 1), len(self.points)):
             start_ns, start = self.points[position - 1]
             end_ns, end = self.points[position]
-            if end >= value:
-                if end_ns == start_ns or start >= value:
-                    return max(start_ns, from_ns)
+            first_ns = max(start_ns, from_ns)
+            if first_ns < end_ns and self.value_at(first_ns) >= value:
+                return first_ns
+            if end > start:
                 crossing_ns = start_ns - (start - value) * (end_ns - start_ns) // (end - start)
-                # The division above rounds towards the past when the crossing falls between two ns.
-                crossing_ns += self.value_at(crossing_ns) < value
-                return max(crossing_ns, from_ns)
-        return None
+                if first_ns <= crossing_ns < end_ns:
+                    return crossing_ns
+        return max(self._times[-1], from_ns) if self.points[-1][1] >= value else None
 
 
 def level(value: int) -> Curve:

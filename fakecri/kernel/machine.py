@@ -68,7 +68,10 @@ class Machine:
         if parent is not None:
             _adopt(parent, process)
         if namespace is not None:
-            namespace.dependents = {**(namespace.dependents or {}), process.pid: process}
+            if namespace.dependents is None:
+                namespace.dependents = {}
+            namespace.dependents[process.pid] = process
+            process.namespace = namespace
         if process.program.body is None:
             process.starting = False
             process.commands = 1
@@ -226,6 +229,8 @@ class Machine:
         for dependent in list((process.dependents or {}).values()):
             self.kill_tree(dependent)
         process.dependents = None
+        if process.namespace is not None:
+            (process.namespace.dependents or {}).pop(process.pid, None)
         parent = process.parent
         if parent is not None:
             (parent.children or {}).pop(process.pid, None)

@@ -130,6 +130,7 @@ class Process:
         "finished_ns",
         "handlers",
         "memory",
+        "namespace",
         "parent",
         "pending",
         "pid",
@@ -166,6 +167,8 @@ class Process:
         self.children: dict[int, Process] | None = None
         #: Living processes outside its tree that end with it.
         self.dependents: dict[int, Process] | None = None
+        #: The process outside its tree with which it ends.
+        self.namespace: Process | None = None
         #: Signal number → what the program set for it; None until it set one.
         self.handlers: dict[int, SignalHandler | Disposition] | None = None
         #: Signals that wait for delivery, in order of arrival.
