@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from enum import Enum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 import click
 
@@ -175,12 +175,31 @@ def personalities_page() -> str:
     )
     text += "\n## Traits\n\nThe closed switches in which runtimes differ.\n\n"
     rows = []
+    kinds = get_type_hints(traits.Traits, include_extras=True)
     for trait in fields(traits.Traits):
         default = getattr(REFERENCE.behaviour.traits, trait.name)
-        meaning = (inspect.getdoc(type(default)) or "").split("\n")[0] if isinstance(default, Enum) else ""
+        kind = (inspect.getdoc(type(default)) or "").split("\n")[0]
+        meaning = next(iter(getattr(kinds[trait.name], "__metadata__", ())), kind)
         values = [shown_trait(getattr(who.behaviour.traits, trait.name)) for who in PERSONALITIES.values()]
         rows.append((code(trait.name), meaning, *values))
-    return text + table(("trait", "what it decides", *PERSONALITIES), rows)
+    text += table(("trait", "what it decides", *PERSONALITIES), rows)
+    text += (
+        "\n## The rest\n\nStrategies, where runtimes differ in an algorithm; orders of checks; what replies hold.\n\n"
+    )
+    rest = sorted({row for who in PERSONALITIES.values() for row in other_parts(who)})
+    return text + table(
+        ("part", *PERSONALITIES),
+        ((row, *(other_parts(who).get(row, "") for who in PERSONALITIES.values())) for row in rest),
+    )
+
+
+def other_parts(who: Personality) -> dict[str, str]:
+    """What a personality has besides words, traits, rows and missing RPCs; else core's default holds."""
+    behaviour = who.behaviour
+    parts = {f"strategy of {kind}": code(name) for kind, name in behaviour.strategies.items()}
+    parts |= {f"checks of {method}": ", ".join(order) for method, order in behaviour.check_orders.items()}
+    parts |= {f"verbose keys of {method}": ", ".join(map(code, keys)) for method, keys in behaviour.info_keys.items()}
+    return parts | {"conditions": ", ".join(map(code, behaviour.conditions))}
 
 
 def shown_trait(value: object) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from fakecri.core import states
 
@@ -269,13 +269,18 @@ class Unimplemented(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """One runtime's switches; the defaults are the ``reference`` personality's."""
+    """One runtime's switches; the defaults are the ``reference`` personality's.
 
-    duplicate_name: OnDuplicateName = OnDuplicateName.REFUSE
-    duplicate_container_name: OnDuplicateName = OnDuplicateName.REFUSE
-    stop_unknown_container: OnUnknown = OnUnknown.OK
-    stop_unknown_sandbox: OnUnknown = OnUnknown.OK
-    remove_unknown_container: OnUnknown = OnUnknown.OK
+    What a trait decides is said by its kind, or, where kinds are shared, by the text beside it.
+    """
+
+    duplicate_name: Annotated[OnDuplicateName, "RunPodSandbox with a name that is taken."] = OnDuplicateName.REFUSE
+    duplicate_container_name: Annotated[OnDuplicateName, "CreateContainer with a name that is taken."] = (
+        OnDuplicateName.REFUSE
+    )
+    stop_unknown_container: Annotated[OnUnknown, "StopContainer of an id that is not there."] = OnUnknown.OK
+    stop_unknown_sandbox: Annotated[OnUnknown, "StopPodSandbox of an id that is not there."] = OnUnknown.OK
+    remove_unknown_container: Annotated[OnUnknown, "RemoveContainer of an id that is not there."] = OnUnknown.OK
     list_order: ListOrder = ListOrder.OLDEST_FIRST
     empty_label_selector: EmptyLabelSelector = EmptyLabelSelector.NEEDS_LABEL
     running_on_sandbox_stop: RunningOnSandboxStop = RunningOnSandboxStop.KILL
@@ -290,9 +295,9 @@ class Traits:
     image_in_use: ImageInUse = ImageInUse.ALLOW
     invalid_reference: OnInvalidReference = OnInvalidReference.UNKNOWN_IMAGE
     uppercase_host: UppercaseHost = UppercaseHost.HOST
-    remove_unknown_image: OnUnknown = OnUnknown.OK
+    remove_unknown_image: Annotated[OnUnknown, "RemoveImage of an image that is not there."] = OnUnknown.OK
     image_spec: ImageSpecShown = ImageSpecShown.WHEN_ANNOTATED
-    image_pinned: Shown = Shown.YES
+    image_pinned: Annotated[Shown, "``Image.pinned``."] = Shown.YES
     pull_reference: PullReference = PullReference.ID
     image_id_form: ImageIdForm = ImageIdForm.SHA256
     preset_digests: PresetDigests = PresetDigests.PULLED
@@ -307,19 +312,20 @@ class Traits:
     first_interface: FirstInterface = FirstInterface.ETHERNET
     available_without_limit: AvailableWithoutLimit = AvailableWithoutLimit.ZERO
     swap_figures: SwapFigures = SwapFigures.FILLED
-    pressure_figures: Shown = Shown.YES
-    update_of_exited: StoppedContainerCalls = StoppedContainerCalls.ALLOW
-    status_image_id: Shown = Shown.YES
-    status_user: Shown = Shown.YES
-    status_stop_signal: Shown = Shown.YES
-    runtime_handlers: Shown = Shown.YES
-    runtime_features: Shown = Shown.YES
-    #: ``usage_nano_cores`` in ContainerStats and PodSandboxStats; List replies always have it.
-    single_stats_nano_cores: Shown = Shown.YES
-    #: ``NetworkUsage.timestamp`` of a pod's figures.
-    network_timestamp: Shown = Shown.YES
-    #: ``ImageFsInfoResponse.container_filesystems``.
-    container_filesystems: Shown = Shown.YES
+    pressure_figures: Annotated[Shown, "``psi`` and ``io`` in stats of containers and pods."] = Shown.YES
+    update_of_exited: Annotated[StoppedContainerCalls, "UpdateContainerResources of a container that has ended."] = (
+        StoppedContainerCalls.ALLOW
+    )
+    status_image_id: Annotated[Shown, "``image_id`` in ContainerStatus and in lists."] = Shown.YES
+    status_user: Annotated[Shown, "``ContainerStatus.user``."] = Shown.YES
+    status_stop_signal: Annotated[Shown, "``ContainerStatus.stop_signal``."] = Shown.YES
+    runtime_handlers: Annotated[Shown, "``StatusResponse.runtime_handlers``."] = Shown.YES
+    runtime_features: Annotated[Shown, "``StatusResponse.features``."] = Shown.YES
+    single_stats_nano_cores: Annotated[
+        Shown, "``usage_nano_cores`` in ContainerStats and PodSandboxStats; lists always have it."
+    ] = Shown.YES
+    network_timestamp: Annotated[Shown, "``NetworkUsage.timestamp`` of a pod's figures."] = Shown.YES
+    container_filesystems: Annotated[Shown, "``ImageFsInfoResponse.container_filesystems``."] = Shown.YES
     on_client_gone: OnClientGone = OnClientGone.ABORT
 
 
