@@ -153,7 +153,10 @@ def _make(
                 pod_sandbox_id=response.pod_sandbox_id, config=config, sandbox_config=request.config
             )
             created = yield from _within("CreateContainer", runtime, context, create)
-            _give_state(runtime.container(created.container_id), checkpoint)
+            container = runtime.container(created.container_id)
+            if container.sandbox.id != response.pod_sandbox_id:  # where a taken name is answered with its holder
+                raise CriError(Reason.CONTAINER_NAME_RESERVED, name=container.name, owner=container.id)
+            _give_state(container, checkpoint)
             response.restored_containers.add(name=config.metadata.name, container_id=created.container_id)
     except BaseException:
         _undo(runtime, context, response.pod_sandbox_id)
