@@ -285,6 +285,20 @@ def play_refused_containers(play: Player, pod: str) -> None:
     play.run("no-such-directory", pod, working_dir="/etc/passwd")
 
 
+def play_state(play: Player, name: str, container: str) -> None:
+    """Every call about a container that is in the state of this name."""
+    play(name, "ContainerStatus", container_id=container, verbose=True)
+    play(name, "ContainerStats", container_id=container)
+    play(name, "ReopenContainerLog", container_id=container)
+    play(name, "Attach", container_id=container, stdin=True)
+    play(name, "Exec", container_id=container, cmd=["true"], stdout=True)
+    play(name, "ExecSync", container_id=container, cmd=["true"])
+    limit = {"memory_limit_in_bytes": 1 << 30}
+    play(f"{name}, resources", "UpdateContainerResources", container_id=container, linux=limit)
+    play(f"{name} to file", "CheckpointContainer", container_id=container, location=f"/tmp/{name}.tar")
+    play(f"{name} to nowhere", "CheckpointContainer", container_id=container)
+
+
 def play_containers(play: Player) -> None:
     """A container's life: statuses, lists, figures, calls in the wrong state."""
     pod = play.pod("containers")
@@ -303,16 +317,7 @@ def play_containers(play: Player) -> None:
     play("running", "StartContainer", container_id=running)
     play("exited", "StartContainer", container_id=exited)
     for name, container in (("created", created), ("running", running), ("exited", exited)):
-        play(name, "ContainerStatus", container_id=container, verbose=True)
-        play(name, "ContainerStats", container_id=container)
-        play(name, "ReopenContainerLog", container_id=container)
-        play(name, "Attach", container_id=container, stdin=True)
-        play(name, "Exec", container_id=container, cmd=["true"], stdout=True)
-        play(name, "ExecSync", container_id=container, cmd=["true"])
-        limit = {"memory_limit_in_bytes": 1 << 30}
-        play(f"{name}, resources", "UpdateContainerResources", container_id=container, linux=limit)
-        play(f"{name} to file", "CheckpointContainer", container_id=container, location=f"/tmp/{name}.tar")
-        play(f"{name} to nowhere", "CheckpointContainer", container_id=container)
+        play_state(play, name, container)
     too_low = {"memory_limit_in_bytes": 1}
     play("too low", "UpdateContainerResources", container_id=running, linux=too_low)
     play("nonsense", "UpdateContainerResources", container_id=running, linux={"cpu_quota": -7, "cpu_period": 3})
