@@ -128,7 +128,7 @@ FAN_OUTS: Final[Mapping[str, Callable[[], Broadcast]]] = MappingProxyType(
 class EventLog:
     """What happened, newest last; a bounded memory of records and the live subscriptions."""
 
-    def __init__(self, fan_out: str = "broadcast", kept: int = 10_000, queue_limit: int = 1024) -> None:
+    def __init__(self, fan_out: str = "broadcast", kept: int = 1000, queue_limit: int = 1024) -> None:
         self._fan_out = FAN_OUTS[fan_out]()
         self._queue_limit = queue_limit
         self.records: deque[EventRecord] = deque(maxlen=kept)

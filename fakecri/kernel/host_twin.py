@@ -36,7 +36,8 @@ def checked_path(path: str) -> str:
         raise CriError(Reason.PATH_REFUSED, path=path, detail="the path has a NUL in it")
     if ".." in path.split("/"):
         raise CriError(Reason.PATH_REFUSED, path=path, detail="the path has '..' in it")
-    return "/" + posixpath.normpath(path).strip("/")
+    normal = "/" + posixpath.normpath(path).strip("/")
+    return path if path == normal else normal  # the caller's own string, where it may be kept
 
 
 class TwinHostFiles:

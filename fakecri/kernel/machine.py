@@ -69,8 +69,8 @@ class Machine:
             _adopt(parent, process)
         if namespace is not None:
             if namespace.dependents is None:
-                namespace.dependents = {}
-            namespace.dependents[process.pid] = process
+                namespace.dependents = []
+            namespace.dependents.append(process)
             process.namespace = namespace
         if process.program.body is None:
             process.starting = False
@@ -226,11 +226,11 @@ class Machine:
     def _leave(self, process: Process, now_ns: int) -> None:
         """Take an ended process out of the tables that held it; what it used stays with its parent."""
         self.processes.pop(process.pid, None)
-        for dependent in list((process.dependents or {}).values()):
+        for dependent in tuple(process.dependents or ()):
             self.kill_tree(dependent)
         process.dependents = None
-        if process.namespace is not None:
-            (process.namespace.dependents or {}).pop(process.pid, None)
+        if process.namespace is not None and process.namespace.dependents is not None:
+            process.namespace.dependents.remove(process)
         parent = process.parent
         if parent is not None:
             (parent.children or {}).pop(process.pid, None)

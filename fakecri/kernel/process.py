@@ -166,7 +166,7 @@ class Process:
         #: Living children by pid; None until there was one.
         self.children: dict[int, Process] | None = None
         #: Living processes outside its tree that end with it.
-        self.dependents: dict[int, Process] | None = None
+        self.dependents: list[Process] | None = None
         #: The process outside its tree with which it ends.
         self.namespace: Process | None = None
         #: Signal number → what the program set for it; None until it set one.

@@ -380,7 +380,7 @@ def test_what_lives_in_a_namespace_ends_with_its_first_process_and_counts_apart(
     world.advance()
     assert short.ended
     assert pause.usage(world.clock.now_ns).memory_bytes == 1000
-    assert pause.dependents == {container.pid: container}
+    assert pause.dependents == [container]
     world.signal(pause, Signal.KILL)
     assert container.exit_code == 137
 
