@@ -1,0 +1,10 @@
+"""Makes the driven machine importable: tests are no package, so its folder is put on the path, once."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+HERE = str(Path(__file__).parent)
+if HERE not in sys.path:
+    sys.path.insert(0, HERE)
