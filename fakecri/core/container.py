@@ -26,13 +26,13 @@ class Container:
     """One container. The config is kept as bytes and decoded on demand; a few fields are lifted out of it."""
 
     __slots__ = (
+        "_exited",
         "attempt",
         "checkpointed_at_ns",
         "config_bytes",
         "container_name",
         "created_at_ns",
         "exit_code",
-        "exited",
         "finished_at_ns",
         "id",
         "image",
@@ -94,12 +94,23 @@ class Container:
         self.checkpointed_at_ns = 0
         #: What its CPU limits had cost it when they last changed; None while they are those of its start.
         self.settled: Settled | None = None
-        #: Fires when the container leaves RUNNING.
-        self.exited = Trigger()
+        self._exited: Trigger | None = None
 
     def config(self) -> messages.ContainerConfig:
         """The client's message, decoded afresh (the caller may keep or change it)."""
         return messages.ContainerConfig.FromString(self.config_bytes)
+
+    @property
+    def exited(self) -> Trigger:
+        """Fires when the container leaves RUNNING; made when somebody waits."""
+        if self._exited is None:
+            self._exited = Trigger()
+        return self._exited
+
+    def fire_exited(self) -> None:
+        """The container has left RUNNING."""
+        if self._exited is not None:
+            self._exited.fire()
 
     def user(self) -> messages.LinuxContainerUser:
         """Uid, gid and supplementary groups of the first process."""

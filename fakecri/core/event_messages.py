@@ -48,6 +48,6 @@ def build(runtime: Runtime, event: EventType, object_id: str, sandbox: PodSandbo
     )
     message.pod_sandbox_status.CopyFrom(status.sandbox_status(runtime, sandbox))
     message.containers_statuses.extend(
-        status.container_status(runtime, container) for container in sandbox.containers.values()
+        status.container_status(runtime, container) for container in sandbox.containers
     )
     return EventMessage(message)

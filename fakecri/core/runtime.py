@@ -145,14 +145,14 @@ class Runtime:
         self._count(before, given)
         if before is states.ContainerState.ABSENT:
             self.containers.add(container)
-            container.sandbox.containers[container.id] = container
+            container.sandbox.containers = (*container.sandbox.containers, container)
         elif move.to is states.ContainerState.ABSENT:
             self.containers.remove(container)
-            container.sandbox.containers.pop(container.id, None)
+            container.sandbox.containers = tuple(one for one in container.sandbox.containers if one is not container)
         elif move.to is not before:
             self.containers.touch(container)
         if before is states.ContainerState.RUNNING and move.to is not before:
-            container.exited.fire()
+            container.fire_exited()
         for event in move.emits:
             self._emit(event, container.id, container.sandbox)
         return move

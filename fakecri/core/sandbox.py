@@ -71,7 +71,8 @@ class PodSandbox:
         #: Set by UpdatePodSandboxResources; empty means as configured.
         self.overhead_bytes = b""
         self.linux_resources_bytes = b""
-        self.containers: dict[str, Container] = {}
+        #: Oldest first.
+        self.containers: tuple[Container, ...] = ()
 
     def config(self) -> messages.PodSandboxConfig:
         """The client's message, decoded afresh (the caller may keep or change it)."""

@@ -313,7 +313,7 @@ def sandbox_own_figures(runtime: Runtime, sandbox: PodSandbox) -> Figures:
 def sandbox_figures(runtime: Runtime, sandbox: PodSandbox) -> Figures:
     """The pod's group: its own process and all running containers."""
     total = sandbox_own_figures(runtime, sandbox)
-    for container in sandbox.containers.values():
+    for container in sandbox.containers:
         figures = container_figures(runtime, container)
         if figures is not None:
             total += figures

@@ -7,6 +7,7 @@ that a rename does not change, a log that goes on in its old file until it is re
 from __future__ import annotations
 
 import posixpath
+from bisect import bisect_left, insort
 from typing import TYPE_CHECKING
 
 from fakecri.base.ports import CloseLog, FileStat, LogRequest, OpenLog, ReopenLog
@@ -45,7 +46,9 @@ class TwinHostFiles:
 
     def __init__(self) -> None:
         self._files: dict[str, _Inode] = {}
+        #: Directories that were asked for; those above them are there too and are not written down.
         self._directories: dict[str, int] = {"/": 0o755}
+        self._sorted: list[str] = []
 
     # -- the port ------------------------------------------------------------------------------------------------------
     def allow(self, path: str) -> None:
@@ -54,8 +57,8 @@ class TwinHostFiles:
     def stat(self, path: str) -> FileStat | None:
         """Metadata of a path; None when nothing is there."""
         path = checked_path(path)
-        if path in self._directories:
-            return FileStat(is_directory=True, size_bytes=0, mode=self._directories[path])
+        if self._is_directory(path):
+            return FileStat(is_directory=True, size_bytes=0, mode=self._directories.get(path, 0o755))
         inode = self._files.get(path)
         return None if inode is None else FileStat(False, len(inode.content), inode.mode)
 
@@ -66,13 +69,22 @@ class TwinHostFiles:
             CriError: PATH_REFUSED; a file is in the way.
         """
         path = checked_path(path)
-        while path not in self._directories:
-            if path in self._files:
-                raise CriError(Reason.PATH_REFUSED, path=path, detail="not a directory")
+        above = path
+        while not self._is_directory(above):
+            if above in self._files:
+                raise CriError(Reason.PATH_REFUSED, path=above, detail="not a directory")
+            above = posixpath.dirname(above)
+        if above != path:
             self._directories[path] = mode
-            path = posixpath.dirname(path)
-        if path in self._files:
-            raise CriError(Reason.PATH_REFUSED, path=path, detail="not a directory")
+            insort(self._sorted, path)
+
+    def _is_directory(self, path: str) -> bool:
+        """Whether a directory was asked for at or below a path."""
+        if path in self._directories:
+            return True
+        below = f"{path}/"
+        at = bisect_left(self._sorted, below)
+        return at < len(self._sorted) and self._sorted[at].startswith(below)
 
     def read(self, path: str, limit_bytes: int = 65536) -> bytes | None:
         """The first ``limit_bytes`` of a file; None when there is none.
@@ -81,7 +93,7 @@ class TwinHostFiles:
             CriError: PATH_REFUSED; it is a directory.
         """
         path = checked_path(path)
-        if path in self._directories:
+        if self._is_directory(path):
             raise CriError(Reason.PATH_REFUSED, path=path, detail="is a directory")
         inode = self._files.get(path)
         return None if inode is None else bytes(inode.content[:limit_bytes])
@@ -101,17 +113,18 @@ class TwinHostFiles:
             CriError: PATH_REFUSED; it is a directory.
         """
         path = checked_path(path)
-        if path in self._directories:
+        if self._is_directory(path):
             raise CriError(Reason.PATH_REFUSED, path=path, detail="is a directory")
         self._files.pop(path, None)
 
     def entries(self, path: str) -> tuple[str, ...] | None:
         """Names in a directory, sorted; None when there is no such directory."""
         path = checked_path(path)
-        if path not in self._directories:
+        if not self._is_directory(path):
             return None
-        inside = (one for one in (*self._files, *self._directories) if one != "/" and posixpath.dirname(one) == path)
-        return tuple(sorted(posixpath.basename(one) for one in inside))
+        within = path.rstrip("/") + "/"
+        inside = (one for one in (*self._files, *self._sorted) if one.startswith(within))
+        return tuple(sorted({one.removeprefix(within).partition("/")[0] for one in inside}))
 
     # -- what a client would do to its own files -----------------------------------------------------------------------
     def rename(self, old: str, new: str) -> None:
@@ -123,9 +136,9 @@ class TwinHostFiles:
         self._files[checked_path(new)] = self._files.pop(checked_path(old))
 
     def _inode(self, path: str, mode: int) -> _Inode:
-        if path in self._directories:
+        if self._is_directory(path):
             raise CriError(Reason.PATH_REFUSED, path=path, detail="is a directory")
-        if posixpath.dirname(path) not in self._directories:
+        if not self._is_directory(posixpath.dirname(path)):
             raise CriError(Reason.PATH_REFUSED, path=path, detail="no such file or directory")
         if path not in self._files:
             self._files[path] = _Inode(mode)

@@ -217,7 +217,8 @@ class Machine:
         if process.task is not None:
             self.tasks.cancel(process.task)
             process.task = None
-        process.exited.fire()
+        if process._exited is not None:
+            process._exited.fire()
         try:
             process.spec.on_exit(process)
         except Exception as error:

@@ -120,13 +120,13 @@ class Process:
     """A process and all that is known of it. Times are ns of the monotonic virtual clock."""
 
     __slots__ = (
+        "_exited",
         "busy_cost_ns",
         "busy_since_ns",
         "children",
         "commands",
         "dependents",
         "exit_code",
-        "exited",
         "finished_ns",
         "handlers",
         "memory",
@@ -174,7 +174,7 @@ class Process:
         #: Signals that wait for delivery, in order of arrival.
         self.pending: tuple[int, ...] = ()
         #: Fires once, when it has ended.
-        self.exited = Trigger()
+        self._exited: Trigger | None = None
         #: Commands run in all, and since the process (or a child it waited for) last rested.
         self.commands = 0
         self.since_rest: int = parent.since_rest if parent is not None else 0
@@ -206,6 +206,13 @@ class Process:
     def ended(self) -> bool:
         """Whether it has exited."""
         return self.state is ProcessState.EXITED
+
+    @property
+    def exited(self) -> Trigger:
+        """Fires once, when it ends; made when somebody waits."""
+        if self._exited is None:
+            self._exited = Trigger()
+        return self._exited
 
     @property
     def is_namespace_init(self) -> bool:

@@ -51,7 +51,7 @@ def _table(runtime: Runtime, context: Context) -> PieceTable[Container]:
 def containers_of(runtime: Runtime, id_or_prefix: str) -> Iterable[Container]:
     """The containers of one sandbox, oldest first; an unknown or ambiguous id has none."""
     found = runtime.sandboxes.find(id_or_prefix)
-    return () if isinstance(found, Miss) else found.containers.values()
+    return () if isinstance(found, Miss) else found.containers
 
 
 def _selected(runtime: Runtime, wanted: messages.ContainerFilter) -> list[Container]:

@@ -59,7 +59,7 @@ def _pod(runtime: Runtime, sandbox: PodSandbox, stamp_ns: int) -> messages.PodSa
     message = messages.PodSandboxMetrics(
         pod_sandbox_id=sandbox.id, metrics=_samples(metric_rows.POD_ROWS, pod, stamp_ns)
     )
-    for container in sandbox.containers.values():
+    for container in sandbox.containers:
         figures = stats.container_figures(runtime, container)
         if figures is not None:
             subject = Subject(runtime, sandbox, container, figures, container.resources())

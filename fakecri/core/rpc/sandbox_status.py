@@ -35,7 +35,7 @@ def pod_sandbox_status(
     if runtime.node.pod_events and _shows_containers(runtime):
         response.timestamp = runtime.clock.stamp_ns()
         response.containers_statuses.extend(
-            status.container_status(runtime, container) for container in sandbox.containers.values()
+            status.container_status(runtime, container) for container in sandbox.containers
         )
     return response
 

@@ -67,12 +67,12 @@ def _end_containers(runtime: Runtime, context: Context, sandbox: PodSandbox) -> 
     """End what runs, all of it within one grace period."""
     grace = grace_ns(runtime, context) if stops_gracefully(runtime) else 0
     deadline_ns = runtime.clock.now_ns + grace
-    while running := [container for container in sandbox.containers.values() if container.running]:
+    while running := [container for container in sandbox.containers if container.running]:
         for container in running if grace > 0 else ():
             send_stop_signal(runtime, container)
         for container in running:
             yield from end_container(runtime, container, deadline_ns - runtime.clock.now_ns)
-    for container in tuple(sandbox.containers.values()):
+    for container in sandbox.containers:
         if container.state is ContainerState.UNKNOWN or stops_gracefully(runtime):
             ask_to_stop(runtime, container)
 
@@ -89,10 +89,10 @@ def remove_pod_sandbox(
             return messages.RemovePodSandboxResponse()
         raise
     yield CHECKED
-    if sandbox.state is SandboxState.READY or any(one.running for one in sandbox.containers.values()):
+    if sandbox.state is SandboxState.READY or any(one.running for one in sandbox.containers):
         yield from stop_sandbox(runtime, context, sandbox)
     yield BEFORE_COMMIT
-    for container in tuple(sandbox.containers.values()):
+    for container in sandbox.containers:
         runtime.move_container(container, ContainerInput.REMOVE)
     if sandbox.state is not SandboxState.ABSENT:
         runtime.host_ports.release(sandbox.id)

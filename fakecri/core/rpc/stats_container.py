@@ -87,7 +87,7 @@ def _selected(runtime: Runtime, wanted: messages.ContainerStatsFilter) -> list[m
     among: Iterable[Container] | None = None
     if wanted.pod_sandbox_id:
         sandbox = runtime.sandboxes.find(wanted.pod_sandbox_id)
-        among = () if isinstance(sandbox, Miss) else sandbox.containers.values()
+        among = () if isinstance(sandbox, Miss) else sandbox.containers
     found = select(runtime, runtime.containers, id_filter=wanted.id, labels=wanted.label_selector, among=among)
     return listed_stats(runtime, ordered(runtime, "container stats", found), runtime.clock.stamp_ns())
 

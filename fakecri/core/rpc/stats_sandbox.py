@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _stats(runtime: Runtime, sandbox: PodSandbox, stamp_ns: int, *, rate: bool) -> messages.PodSandboxStats:
-    containers = listed_stats(runtime, sandbox.containers.values(), stamp_ns, rate=rate)
+    containers = listed_stats(runtime, sandbox.containers, stamp_ns, rate=rate)
     return sandbox_stats(runtime, sandbox, containers, stamp_ns, rate=rate)
 
 
