@@ -18,7 +18,7 @@ from fakecri.base.steps import Cancelled, Steps
 from fakecri.core.rpc import load_all
 from fakecri.core.rpc.registry import HANDLERS, Context, Pieces, Registered
 from fakecri.core.traits import Unimplemented
-from fakecri.personality.model import Personality, word
+from fakecri.personality.model import Personality, WordingError, word
 from fakecri.record.call import Call, Reply
 from fakecri.wire.levels import View, non_utf8_env_value
 from fakecri.wire.methods import METHODS, MethodSpec
@@ -138,7 +138,12 @@ class Pipeline:
         return answer.SerializeToString(deterministic=True)
 
     def _refuse(self, call: Call, refusal: CriError) -> Reply:
-        code, text = word(self._personality, call.spec.name if call.spec else "", refusal)
+        try:
+            code, text = word(self._personality, call.spec.name if call.spec else "", refusal)
+        except WordingError as problem:
+            if refusal.reason is Reason.UNFORESEEN:
+                return Reply(Code.INTERNAL, f"{problem}; {refusal}", b"")
+            return self._unforeseen(call)
         return Reply(int(code), text, b"")
 
     def _unforeseen(self, call: Call) -> Reply:

@@ -253,6 +253,12 @@ class Engine:
 
     # -- steps -----------------------------------------------------------------------------------------------------
     def _on_call_step(self, task: Task, step: Step) -> None:
+        try:
+            self._take_step(task, step)
+        except Exception as error:  # a rule or an encoder broke: it is this call's end, nobody else's
+            self._tasks.resume(task, error=error)
+
+    def _take_step(self, task: Task, step: Step) -> None:
         call: Call = task.owner
         if isinstance(step, Point):
             self._point(call, task, step)
@@ -260,9 +266,10 @@ class Engine:
             if call.client_gone:
                 self._tasks.resume(task)
                 return
+            body = self._pipeline.encode(call, step.message)
             call.message_count += 1
             call.unsent = True
-            self._outbox.append((call.on_message, call, self._pipeline.encode(call, step.message)))
+            self._outbox.append((call.on_message, call, body))
         else:
             self._on_background_step(task, step)
 
@@ -293,7 +300,15 @@ class Engine:
                     self._asked -= 1
                     self._tasks.resume(task, value, step=step)
 
-            self._ports[step.port](step.request, answer)
+            try:
+                self._ports[step.port](step.request, answer)
+            except Exception as error:
+                if answered:
+                    self._on_background_failure(error)
+                else:
+                    answered = True
+                    self._asked -= 1
+                    self._tasks.resume(task, error=error)
         elif isinstance(step, Point):
             self._tasks.resume(task)
         else:
