@@ -67,4 +67,3 @@ def resolve_user(
         groups += [int(row[2]) for row in _rows(image.group) if len(row) >= 4 and name in row[3].split(",")]
     groups += list(context.supplemental_groups)
     return messages.LinuxContainerUser(uid=uid, gid=gid, supplemental_groups=list(dict.fromkeys(groups)))
-
