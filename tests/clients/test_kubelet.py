@@ -36,7 +36,7 @@ STEPS = {
         {"name": "first", "image": BUSYBOX, "command": ["sleep", "1"]},
         {"name": "second", "image": BUSYBOX, "command": ["true"]},
     ],
-    "containers": [{"name": "main", "image": SERVER_IMAGE}],
+    "containers": [{"name": name, "image": SERVER_IMAGE} for name in ("main", "beside")],
 }
 SIDECAR = {
     "initContainers": [
@@ -187,7 +187,7 @@ def init_containers_run_in_order(world: World) -> None:
     for name in ("first", "second"):
         ended = container(status, name)["state"]["terminated"]
         assert (ended["exitCode"], ended["reason"]) == (0, "Completed")
-    assert world.names_by_creation("steps") == ["first", "second", "main"]
+    assert world.names_by_creation("steps") == ["first", "second", "main", "beside"]
 
 
 def a_sidecar_runs_beside_what_follows(world: World) -> None:
