@@ -16,6 +16,8 @@ from cri_machine.settings import SETTINGS
 from fakecri.base.reasons import Reason
 from fakecri.core.rpc.registry import HANDLERS
 
+#: One worker goes the way, once, and may take its time.
+pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("soak")]
 SEED = 1
 FULL = os.environ.get("FAKECRI_TESTS") == "full"
 STEPS = 100_000 if FULL else 15_000
@@ -28,7 +30,6 @@ def counts() -> Counts:
     return soak.soak(STEPS, SEED)
 
 
-@pytest.mark.timeout(900)
 def test_everything_is_reached_and_nothing_else_happens(counts) -> None:
     assert counts.steps == STEPS
     assert differences(counts) == []

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("transcripts")
 SCRIPT = Path(__file__).with_name("transcript.py")
 
 

@@ -78,7 +78,7 @@ def events_follow_moves(world: World) -> None:
 @always("a sandbox that is not ready holds a running container only after its own process died")
 def running_in_stopped_sandboxes(world: World) -> None:
     for sandbox in world.runtime.sandboxes:
-        if not sandbox.ready and any(container.running for container in sandbox.containers.values()):
+        if not sandbox.ready and any(container.running for container in sandbox.containers):
             assert sandbox.id in world.died
 
 
@@ -95,7 +95,7 @@ def names(world: World) -> None:
 
 @always("containers are in the store, in their sandbox, or nowhere")
 def membership(world: World) -> None:
-    listed = {container.id for sandbox in world.runtime.sandboxes for container in sandbox.containers.values()}
+    listed = {container.id for sandbox in world.runtime.sandboxes for container in sandbox.containers}
     assert listed == {container.id for container in world.runtime.containers}
 
 

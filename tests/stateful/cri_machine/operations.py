@@ -406,7 +406,7 @@ def checkpoint_pod(world: World, pick: Pick) -> None:
     world.serial += 1
     directory = f"{CHECKPOINTS}/pod-{world.serial}"
     pod = world.runtime.sandboxes.get(_pod(world, pick))
-    running = [one.id for one in pod.containers.values() if one.running] if pod is not None else []
+    running = [one.id for one in pod.containers if one.running] if pod is not None else []
     request = messages.CheckpointPodRequest(
         pod_sandbox_id=pod.id if pod is not None else _pod(world, pick), output_path=directory, container_ids=running
     )

@@ -66,7 +66,7 @@ def _pod_stopped(world: World, exchange: Exchange, response: Any) -> None:
     pod = _found(world.runtime.sandbox, request.pod_sandbox_id)
     if pod is not None and len(request.pod_sandbox_id) == 64:
         assert pod.state is SandboxState.NOTREADY
-        assert not any(container.running for container in pod.containers.values())
+        assert not any(container.running for container in pod.containers)
 
 
 def _pod_gone(world: World, exchange: Exchange, response: Any) -> None:
@@ -136,7 +136,8 @@ def _restored(world: World, exchange: Exchange, response: Any) -> None:
     assert pod is not None
     assert pod.ready
     for made in response.restored_containers:
-        container = pod.containers[made.container_id]
+        container = world.runtime.containers.get(made.container_id)
+        assert container in pod.containers
         assert container.state is ContainerState.CREATED
         assert container.container_name == made.name
         world.containers.append(container.id)
