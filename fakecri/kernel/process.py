@@ -75,12 +75,19 @@ class NoFiles:
     """A process that sees no file at all."""
 
     def exists(self, path: str) -> bool:
+        """Nothing is there."""
         return False
 
     def read(self, path: str) -> bytes | None:
+        """There is no file."""
         return None
 
     def write(self, path: str, content: bytes) -> None:
+        """Refuse, since there is no directory either.
+
+        Raises:
+            FileNotFoundError: always.
+        """
         raise FileNotFoundError(2, "No such file or directory", path)
 
 

@@ -26,11 +26,11 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> HostFiles:
 
 @pytest.fixture
 def real(tmp_path: Path) -> RealHostFiles:
-    """Real files below ``root`` alone; beside it lies a secret."""
-    (tmp_path / "root").mkdir()
+    """Real files below ``named`` alone; beside it lies a secret."""
+    (tmp_path / "named").mkdir()
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "secret").write_bytes(b"secret")
-    return RealHostFiles([str(tmp_path / "root")])
+    return RealHostFiles([str(tmp_path / "named")])
 
 
 def refused(action: Callable[[], object]) -> str:
@@ -131,8 +131,8 @@ def test_only_what_a_client_named_may_be_used(real: RealHostFiles, tmp_path: Pat
 
 
 def test_a_sibling_with_the_same_beginning_is_not_below(real: RealHostFiles, tmp_path: Path) -> None:
-    (tmp_path / "root2").mkdir()
-    refused(lambda: real.entries(f"{tmp_path}/root2"))
+    (tmp_path / "named2").mkdir()
+    refused(lambda: real.entries(f"{tmp_path}/named2"))
 
 
 def test_a_root_that_is_not_there_yet_can_be_made(real: RealHostFiles, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_roots_are_told_in_the_order_of_naming(real: RealHostFiles, tmp_path: Pa
     real.allow(f"{tmp_path}/b/")
     real.allow(f"{tmp_path}/a")
     real.allow("no/path")
-    assert real.roots == (f"{tmp_path}/root", f"{tmp_path}/b", f"{tmp_path}/a")
+    assert real.roots == (f"{tmp_path}/named", f"{tmp_path}/b", f"{tmp_path}/a")
 
 
 @pytest.mark.parametrize("root", sorted(WIDE_ROOTS))
@@ -186,13 +186,13 @@ def test_a_mount_of_the_whole_host_can_be_looked_at() -> None:
 
 # -- links -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    "target", ["../outside", "{tmp}/outside", "inner/../../outside", "/", "..", "../root/../outside"]
+    "target", ["../outside", "{tmp}/outside", "inner/../../outside", "/", "..", "../named/../outside"]
 )
 def test_a_link_out_of_the_root_is_followed_by_nothing(real: RealHostFiles, tmp_path: Path, target: str) -> None:
-    (tmp_path / "root" / "inner").mkdir()
-    (tmp_path / "root" / "link").symlink_to(target.format(tmp=tmp_path))
-    below = f"{tmp_path}/root/link/secret"
-    for use in (*every_use(real, below), *every_use(real, f"{tmp_path}/root/link")[:1]):
+    (tmp_path / "named" / "inner").mkdir()
+    (tmp_path / "named" / "link").symlink_to(target.format(tmp=tmp_path))
+    below = f"{tmp_path}/named/link/secret"
+    for use in (*every_use(real, below), *every_use(real, f"{tmp_path}/named/link")[:1]):
         assert "leads out" in refused(use)
     assert (tmp_path / "outside" / "secret").read_bytes() == b"secret"
     assert sorted(path.name for path in (tmp_path / "outside").iterdir()) == ["secret"]
@@ -202,8 +202,8 @@ def test_a_link_out_of_the_root_is_followed_by_nothing(real: RealHostFiles, tmp_
 def test_a_file_that_is_a_link_out_is_neither_read_nor_written(
     real: RealHostFiles, tmp_path: Path, target: str
 ) -> None:
-    (tmp_path / "root" / "file").symlink_to(target.format(tmp=tmp_path))
-    path = f"{tmp_path}/root/file"
+    (tmp_path / "named" / "file").symlink_to(target.format(tmp=tmp_path))
+    path = f"{tmp_path}/named/file"
     for use in every_use(real, path):
         assert "leads out" in refused(use)
     assert (tmp_path / "outside" / "secret").read_bytes() == b"secret"
@@ -211,7 +211,7 @@ def test_a_file_that_is_a_link_out_is_neither_read_nor_written(
 
 
 def test_links_that_stay_inside_are_followed(real: RealHostFiles, tmp_path: Path) -> None:
-    root = tmp_path / "root"
+    root = tmp_path / "named"
     (root / "..2026").mkdir()
     (root / "..2026" / "key").write_bytes(b"value")
     (root / "..data").symlink_to("..2026")
@@ -229,16 +229,16 @@ def test_links_that_stay_inside_are_followed(real: RealHostFiles, tmp_path: Path
 
 
 def test_a_dangling_link_inside_is_created_at_its_target(real: RealHostFiles, tmp_path: Path) -> None:
-    (tmp_path / "root" / "link").symlink_to("target")
-    assert real.read(f"{tmp_path}/root/link") is None
-    real.write(f"{tmp_path}/root/link", b"x")
-    assert (tmp_path / "root" / "target").read_bytes() == b"x"
+    (tmp_path / "named" / "link").symlink_to("target")
+    assert real.read(f"{tmp_path}/named/link") is None
+    real.write(f"{tmp_path}/named/link", b"x")
+    assert (tmp_path / "named" / "target").read_bytes() == b"x"
 
 
 def test_a_circle_of_links_ends(real: RealHostFiles, tmp_path: Path) -> None:
-    (tmp_path / "root" / "a").symlink_to("b")
-    (tmp_path / "root" / "b").symlink_to("a")
-    assert "too many levels" in refused(lambda: real.read(f"{tmp_path}/root/a"))
+    (tmp_path / "named" / "a").symlink_to("b")
+    (tmp_path / "named" / "b").symlink_to("a")
+    assert "too many levels" in refused(lambda: real.read(f"{tmp_path}/named/a"))
 
 
 def test_the_root_itself_is_taken_as_the_client_named_it(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_the_root_itself_is_taken_as_the_client_named_it(tmp_path: Path) -> None
 
 def test_a_directory_that_is_swapped_for_a_link_never_leads_out(real: RealHostFiles, tmp_path: Path) -> None:
     """Somebody swaps a directory and a link out as fast as they can; no write ever lands outside."""
-    root, outside = tmp_path / "root", tmp_path / "outside"
+    root, outside = tmp_path / "named", tmp_path / "outside"
     (root / "directory").mkdir()
     (root / "link").symlink_to(outside)
     done = threading.Event()
@@ -282,9 +282,9 @@ def test_a_directory_that_is_swapped_for_a_link_never_leads_out(real: RealHostFi
 
 # -- odd files ---------------------------------------------------------------------------------------------------------
 def test_a_fifo_holds_nobody_up(real: RealHostFiles, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "root" / "fifo")
-    assert "not a regular file" in refused(lambda: real.read(f"{tmp_path}/root/fifo"))
-    assert "not a regular file" in refused(lambda: real.write(f"{tmp_path}/root/fifo", b"x"))
+    os.mkfifo(tmp_path / "named" / "fifo")
+    assert "not a regular file" in refused(lambda: real.read(f"{tmp_path}/named/fifo"))
+    assert "not a regular file" in refused(lambda: real.write(f"{tmp_path}/named/fifo", b"x"))
 
 
 def test_a_device_is_not_opened() -> None:
@@ -293,7 +293,7 @@ def test_a_device_is_not_opened() -> None:
 
 
 def test_writing_keeps_the_inode_and_a_new_file_gets_exactly_its_mode(real: RealHostFiles, tmp_path: Path) -> None:
-    path = tmp_path / "root" / "file"
+    path = tmp_path / "named" / "file"
     before = os.umask(0o077)
     try:
         real.write(str(path), b"a long content", 0o666)
@@ -307,16 +307,16 @@ def test_writing_keeps_the_inode_and_a_new_file_gets_exactly_its_mode(real: Real
 
 def test_a_large_file_is_read_whole_when_asked(real: RealHostFiles, tmp_path: Path) -> None:
     content = bytes(range(256)) * 20_000
-    real.write(f"{tmp_path}/root/large", content)
-    assert real.read(f"{tmp_path}/root/large") == content[:65536]
-    assert real.read(f"{tmp_path}/root/large", limit_bytes=1 << 30) == content
+    real.write(f"{tmp_path}/named/large", content)
+    assert real.read(f"{tmp_path}/named/large") == content[:65536]
+    assert real.read(f"{tmp_path}/named/large", limit_bytes=1 << 30) == content
 
 
 def test_no_descriptor_is_left_open(real: RealHostFiles, tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
-    (tmp_path / "root" / "out").symlink_to("../outside")
+    (tmp_path / "named" / "out").symlink_to("../outside")
     for path in ("a/b/c", "out/secret", "new", "missing/x", "."):
-        for use in every_use(real, f"{tmp_path}/root/{path}"):
+        for use in every_use(real, f"{tmp_path}/named/{path}"):
             try:
                 use()
             except CriError:
