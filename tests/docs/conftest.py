@@ -6,9 +6,11 @@ import importlib.util
 import os
 import re
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -227,6 +229,8 @@ def pages() -> dict[str, Page]:
 def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[Page], Shell]]:
     """Opens a shell with what a page needs on PATH: fakecri, real clients, private namespaces for a kubelet."""
     opened: list[Any] = []
+    # A unix socket's path is short, and tmp_path is not.
+    directory = Path(tempfile.mkdtemp(prefix="page-", dir="/tmp"))
 
     def open_for(page: Page) -> Shell:
         programs = tmp_path / "bin"
@@ -238,8 +242,6 @@ def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[
         if "kubelet" in page.programs:
             prefix = private_namespaces(tmp_path, opened)
         scripts = Path(sys.executable).parent
-        directory = tmp_path / "here"
-        directory.mkdir()
         shell = Shell(directory, f"{scripts}:{programs}:/usr/bin:/bin", prefix)
         opened.append(shell)
         return shell
@@ -247,6 +249,7 @@ def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[
     yield open_for
     for thing in reversed(opened):
         thing.end() if isinstance(thing, Shell) else thing.__exit__(None, None, None)
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 def private_namespaces(directory: Path, opened: list[Any]) -> list[str]:
