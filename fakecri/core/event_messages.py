@@ -47,7 +47,5 @@ def build(runtime: Runtime, event: EventType, object_id: str, sandbox: PodSandbo
         container_id=object_id, container_event_type=int(event), created_at=stamp_ns
     )
     message.pod_sandbox_status.CopyFrom(status.sandbox_status(runtime, sandbox))
-    message.containers_statuses.extend(
-        status.container_status(runtime, container) for container in sandbox.containers
-    )
+    message.containers_statuses.extend(status.container_status(runtime, container) for container in sandbox.containers)
     return EventMessage(message)

@@ -15,9 +15,9 @@ from fakecri.base.reasons import CriError, Reason
 from fakecri.base.steps import RESERVED, After, At, Steps, Wait
 from fakecri.core.catalogue import MADE_UP_PROGRAM, Catalogue, ImageSource, Offer
 from fakecri.core.node import Node, UnknownCommand
+from fakecri.core.pieces import PieceTable
 from fakecri.core.references import Reference, is_digest, parse_reference
 from fakecri.core.registries import RESOLVE_NS, Credentials, facts
-from fakecri.core.store import PieceTable
 from fakecri.core.traits import (
     Behaviour,
     ImageIdForm,

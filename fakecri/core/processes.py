@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fakecri.base.ports import CloseLog
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 PAUSE: Final = "/pause"
 #: Exit code of a container whose end nobody saw (containerd).
 LOST_EXIT_CODE: Final = 255
-_PAUSE_ARGV: Final = (PAUSE,)
 _PAUSE_EXECUTABLES: Final = Executables(programs={PAUSE: "pause"})
 
 
@@ -108,30 +108,25 @@ def spawn_refusal(container_id: str, error: SpawnError) -> CriError:
 
 
 # -- pod sandboxes -----------------------------------------------------------------------------------------------------
-class Watch:
-    """What the death of a sandbox's own process means: the sandbox becomes NOTREADY, unless it was being stopped."""
-
-    __slots__ = ("_runtime", "_sandbox")
-
-    def __init__(self, runtime: Runtime, sandbox: PodSandbox) -> None:
-        self._runtime = runtime
-        self._sandbox = sandbox
-
-    def ended(self, process: Process) -> None:
-        """The process has ended."""
-        sandbox = self._sandbox
-        if sandbox.process is process:
-            sandbox.process = None
-            if sandbox.state is SandboxState.READY:
-                self._runtime.move_sandbox(sandbox, SandboxInput.DIE)
-
-
 def start_sandbox(runtime: Runtime, sandbox: PodSandbox) -> None:
-    """Run the sandbox's own process."""
-    watch = Watch(runtime, sandbox)
-    sandbox.process = runtime.machine.start(
-        ProcessSpec(argv=_PAUSE_ARGV, executables=_PAUSE_EXECUTABLES, on_exit=watch.ended, oom_score_adj=-998)
-    )
+    """Run the sandbox's own process; all of a runtime share one description."""
+    if runtime.pause is None:
+        runtime.pause = ProcessSpec(
+            argv=(PAUSE,),
+            executables=_PAUSE_EXECUTABLES,
+            on_exit=partial(_sandbox_process_ended, runtime),
+            oom_score_adj=-998,
+        )
+    sandbox.process = runtime.machine.start(runtime.pause, owner=sandbox)
+
+
+def _sandbox_process_ended(runtime: Runtime, process: Process) -> None:
+    """The sandbox becomes NOTREADY, unless it was being stopped."""
+    sandbox = process.owner
+    if sandbox.process is process:
+        sandbox.process = None
+        if sandbox.state is SandboxState.READY:
+            runtime.move_sandbox(sandbox, SandboxInput.DIE)
 
 
 def end_sandbox(runtime: Runtime, sandbox: PodSandbox) -> None:

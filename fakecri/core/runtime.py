@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fakecri.core.states import ContainerInput, Move, SandboxInput
     from fakecri.core.traits import Behaviour, Traits
     from fakecri.kernel.machine import Machine
+    from fakecri.kernel.process import ProcessSpec
     from fakecri.kernel.program import Program
 
 _SANDBOX_MISSES = {Miss.EMPTY: Reason.SANDBOX_ID_EMPTY, Miss.AMBIGUOUS: Reason.SANDBOX_ID_AMBIGUOUS}
@@ -69,6 +70,8 @@ class Runtime:
         self.events = EventLog(behaviour.strategies.get("events", "broadcast"), queue_limit=node.event_queue_limit)
         #: What ``Status`` reports; a test or a fault may set them. Each is (ready, reason, message).
         self.conditions: dict[str, tuple[bool, str, str]] = dict.fromkeys(behaviour.conditions, (True, "", ""))
+        #: What every sandbox's own process is; made with the first.
+        self.pause: ProcessSpec | None = None
         #: How often each table row was used, for the proof that all of them are.
         self.moves: dict[tuple[Any, Any], int] = {}
 

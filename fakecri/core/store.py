@@ -1,25 +1,19 @@
 """Where sandboxes and containers live: by id, by unique id prefix, by reserved name, by label; and their list pieces.
 
-Each object's encoded list entry is kept and re-made only after the object changed, so that a List of ten thousand is
-a join of unchanged bytes. Reserved names are not in the store: until ``add`` nobody can list or find the object.
+Reserved names are not in the store: until ``add`` nobody can list or find the object.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum, auto
-from typing import Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from fakecri.base.steps import Trigger
+from fakecri.core.pieces import Identified, PieceEncoder, PieceTable
 
-
-class Identified(Protocol):
-    """What a table of list pieces needs of an entity."""
-
-    @property
-    def id(self) -> str:
-        """The runtime's id of it."""
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 class Stored(Identified, Protocol):
@@ -34,12 +28,7 @@ class Stored(Identified, Protocol):
         """What label selectors look at."""
 
 
-P = TypeVar("P", bound=Identified)
-#: A whole list up to this size is kept joined; a longer one is joined anew, which costs less than sending it.
-KEPT_JOIN_BYTES: Final = 1 << 20
-
 E = TypeVar("E", bound=Stored)
-PieceEncoder = Callable[[P], bytes]
 
 
 class Miss(Enum):
@@ -48,56 +37,6 @@ class Miss(Enum):
     EMPTY = auto()
     UNKNOWN = auto()
     AMBIGUOUS = auto()
-
-
-class PieceTable(Generic[P]):
-    """The encoded list entries of every object, for one way of encoding; only what changed is encoded anew."""
-
-    __slots__ = ("_dirty", "_encode", "_joined", "_pieces")
-
-    def __init__(self, entities: Iterable[P], encode: PieceEncoder[P]) -> None:
-        self._encode = encode
-        self._pieces: dict[str, bytes] = {}
-        self._dirty: dict[str, P] = {entity.id: entity for entity in entities}
-        self._joined: bytes | None = None
-
-    def touch(self, entity: P) -> None:
-        """The object was added or has changed; a new one goes to the end of the order."""
-        self._dirty[entity.id] = entity
-        self._joined = None
-
-    def drop(self, entity: P) -> None:
-        """The object is gone."""
-        self._dirty.pop(entity.id, None)
-        self._pieces.pop(entity.id, None)
-        self._joined = None
-
-    def _refresh(self) -> None:
-        if self._dirty:
-            for key, entity in self._dirty.items():
-                self._pieces[key] = self._encode(entity)
-            self._dirty.clear()
-
-    def all(self) -> bytes:
-        """Every entry, oldest first, as one byte string."""
-        if self._joined is not None:
-            return self._joined
-        self._refresh()
-        joined = b"".join(self._pieces.values())
-        if len(joined) <= KEPT_JOIN_BYTES:
-            self._joined = joined
-        return joined
-
-    def some(self, ids: Iterable[str]) -> bytes:
-        """The entries of these objects, in the order given."""
-        self._refresh()
-        pieces = self._pieces
-        return b"".join([pieces[key] for key in ids])
-
-    def each(self, ids: Iterable[str]) -> list[bytes]:
-        """The entries of these objects one by one, in the order given."""
-        self._refresh()
-        return [self._pieces[key] for key in ids]
 
 
 class Store(Generic[E]):

@@ -52,17 +52,26 @@ class Machine:
         self._last_pid = FIRST_PID
 
     # -- starting ------------------------------------------------------------------------------------------------------
-    def start(self, spec: ProcessSpec, *, parent: Process | None = None, namespace: Process | None = None) -> Process:
+    def start(
+        self,
+        spec: ProcessSpec,
+        *,
+        parent: Process | None = None,
+        namespace: Process | None = None,
+        owner: Any = None,
+    ) -> Process:
         """Start a process; its program takes its first step when the tasks are next run.
 
         ``parent``: whose usage it counts to, and with which it ends (an exec's is the container's main process).
         ``namespace``: another process with which it ends, as a pod's containers do with the pod's pause process.
+        ``owner``: whatever the caller wants to find again at the process, where one spec serves many.
 
         Raises:
             CommandNotFound, NotSimulated, NotExecutable, BadWorkingDirectory: nothing was started.
             ValueError: ``argv`` is empty.
         """
         process = Process(self._last_pid + 1, spec, self._program(spec), parent, self.clock.now_ns)
+        process.owner = owner
         self._last_pid = process.pid
         self.processes[process.pid] = process
         if parent is not None:

@@ -138,6 +138,7 @@ class Process:
         "handlers",
         "memory",
         "namespace",
+        "owner",
         "parent",
         "pending",
         "pid",
@@ -160,6 +161,8 @@ class Process:
         self.spec = spec
         self.program = program
         self.parent = parent
+        #: Set by whoever started it.
+        self.owner: Any = None
         self.task: Task | None = None
         self.state = ProcessState.RUNNING
         #: True until the program has come to its first wait: signals (but SIGKILL, SIGSTOP) are held back till then.

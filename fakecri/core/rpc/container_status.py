@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fakecri.core.container import Container
+    from fakecri.core.pieces import PieceTable
     from fakecri.core.runtime import Runtime
-    from fakecri.core.store import PieceTable
 
 #: Entries in one message of a stream.
 BATCH = 1000
@@ -73,12 +73,12 @@ def list_containers(runtime: Runtime, context: Context, request: messages.ListCo
     table = _table(runtime, context)
     if not request.filter.ByteSize() and plain_order(runtime):
         return Pieces(table.all())
-    return Pieces(table.some(container.id for container in _selected(runtime, request.filter)))
+    return Pieces(table.some(_selected(runtime, request.filter)))
 
 
 @handles("StreamContainers")
 def stream_containers(runtime: Runtime, context: Context, request: messages.StreamContainersRequest) -> Steps[None]:
     """The same as the list, in batches; no message at all when nothing matches."""
-    pieces = _table(runtime, context).each(container.id for container in _selected(runtime, request.filter))
+    pieces = _table(runtime, context).each(_selected(runtime, request.filter))
     for start in range(0, len(pieces), BATCH):
         yield Emit(Pieces(b"".join(pieces[start : start + BATCH])))

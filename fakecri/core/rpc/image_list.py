@@ -12,8 +12,8 @@ from fakecri.core.traits import ImageListFilter
 
 if TYPE_CHECKING:
     from fakecri.core.image import Image
+    from fakecri.core.pieces import PieceTable
     from fakecri.core.runtime import Runtime
-    from fakecri.core.store import PieceTable
     from fakecri.wire import messages
 
 #: Images in one message of a stream.
@@ -48,12 +48,12 @@ def list_images(runtime: Runtime, context: Context, request: messages.ListImages
     table = _table(runtime, context)
     if not request.filter.image.image and plain_order(runtime):
         return Pieces(table.all())
-    return Pieces(table.some(image.id for image in _selected(runtime, request.filter)))
+    return Pieces(table.some(_selected(runtime, request.filter)))
 
 
 @handles("StreamImages")
 def stream_images(runtime: Runtime, context: Context, request: messages.StreamImagesRequest) -> Steps[None]:
     """The same as the list, in batches; no message at all when nothing matches (CRI-O 1.36, measured)."""
-    pieces = _table(runtime, context).each(image.id for image in _selected(runtime, request.filter))
+    pieces = _table(runtime, context).each(_selected(runtime, request.filter))
     for start in range(0, len(pieces), BATCH):
         yield Emit(Pieces(b"".join(pieces[start : start + BATCH])))

@@ -13,9 +13,9 @@ from fakecri.core.traits import StatusesInSandboxStatus
 from fakecri.wire import messages
 
 if TYPE_CHECKING:
+    from fakecri.core.pieces import PieceTable
     from fakecri.core.runtime import Runtime
     from fakecri.core.sandbox import PodSandbox
-    from fakecri.core.store import PieceTable
 
 #: Entries in one message of a stream.
 BATCH = 1000
@@ -73,7 +73,7 @@ def list_pod_sandbox(runtime: Runtime, context: Context, request: messages.ListP
     table = _table(runtime, context)
     if not request.filter.ByteSize() and plain_order(runtime):
         return Pieces(table.all())
-    return Pieces(table.some(sandbox.id for sandbox in _selected(runtime, request.filter)))
+    return Pieces(table.some(_selected(runtime, request.filter)))
 
 
 @handles("StreamPodSandboxes")
@@ -81,6 +81,6 @@ def stream_pod_sandboxes(
     runtime: Runtime, context: Context, request: messages.StreamPodSandboxesRequest
 ) -> Steps[None]:
     """The same as the list, in batches; no message at all when nothing matches (CRI-O 1.36, measured)."""
-    pieces = _table(runtime, context).each(sandbox.id for sandbox in _selected(runtime, request.filter))
+    pieces = _table(runtime, context).each(_selected(runtime, request.filter))
     for start in range(0, len(pieces), BATCH):
         yield Emit(Pieces(b"".join(pieces[start : start + BATCH])))

@@ -9,7 +9,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
-from fakecri.core.store import Miss, PieceTable, Store
+from fakecri.core.pieces import PieceTable
+from fakecri.core.store import Miss, Store
 
 LABELS = st.dictionaries(st.sampled_from(["app", "tier", "zone"]), st.sampled_from(["a", "b", ""]), max_size=3)
 IDS = st.text("01", min_size=1, max_size=5)
@@ -113,10 +114,10 @@ class StoreAgainstModel(RuleBasedStateMachine):
     @rule(encoding=st.sampled_from(ENCODINGS), pick=st.randoms(use_true_random=False))
     def list_some(self, encoding: str, pick) -> None:
         chosen = pick.sample(self.model, k=len(self.model) // 2)
-        ids, encode = [thing.id for thing in chosen], encoder(encoding)
+        encode = encoder(encoding)
         table = self.store.pieces(encoding, encode)
-        assert table.each(ids) == [encode(thing) for thing in chosen]
-        assert table.some(ids) == b"".join(encode(thing) for thing in chosen)
+        assert table.each(chosen) == [encode(thing) for thing in chosen]
+        assert table.some(chosen) == b"".join(encode(thing) for thing in chosen)
 
     @invariant()
     def agrees(self) -> None:
@@ -208,3 +209,18 @@ def test_an_object_that_came_back_under_its_old_id_stands_last() -> None:
     store.add(first)
     assert [thing.id for thing in store] == ["2", "1"]
     assert table.all() == encoder("v1")(second) + encoder("v1")(first)
+
+
+def test_a_large_selection_is_cut_out_of_the_list_in_any_order_after_changes() -> None:
+    things = [Thing(f"{number:04}", f"name-{number}") for number in range(120)]
+    store = stored(*things)
+    encode = encoder("v1")
+    table = store.pieces("v1", encode)
+    table.all()
+    for thing in things[10:20]:
+        store.remove(thing)
+    store.touch(things[50])
+    chosen = [*things[119:60:-1], *things[:10], things[50]]
+    assert table.each(chosen) == [encode(thing) for thing in chosen]
+    assert table.some(chosen) == b"".join(encode(thing) for thing in chosen)
+    assert table.all() == b"".join(encode(thing) for thing in store)
