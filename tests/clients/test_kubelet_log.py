@@ -28,6 +28,8 @@ def test_an_error_line_needs_an_entry(kubelet: ModuleType) -> None:
 def test_an_entry_that_matched_nothing_is_a_fault(kubelet: ModuleType) -> None:
     allowed = [kubelet.Allowed("Failed to set rlimit", "a"), kubelet.Allowed("Started kubelet", "not an error line")]
     assert kubelet.judge_log(LINES, allowed) == ["matched nothing, so take it out: 'Started kubelet'"]
+    late = kubelet.Allowed("took longer than expected", "a busy machine", happens="sometimes")
+    assert kubelet.judge_log(LINES, [allowed[0], late]) == []
 
 
 def test_an_entry_needs_words_and_a_reason(kubelet: ModuleType, tmp_path: Path) -> None:
@@ -36,6 +38,9 @@ def test_an_entry_needs_words_and_a_reason(kubelet: ModuleType, tmp_path: Path) 
     with pytest.raises(ValueError, match=r"allowed\.toml: entry 1 of kubelet 1\.37 needs `words` and `reason`"):
         kubelet.allowed_lines("1.37", file)
     assert kubelet.allowed_lines("1.25", file) == []
+    file.write_text('[[kubelet."1.37"]]\nwords = "x"\nreason = "y"\nhappens = "never"\n')
+    with pytest.raises(ValueError, match="`happens` is 'never', not `always` or `sometimes`"):
+        kubelet.allowed_lines("1.37", file)
 
 
 def test_an_entry_may_hold_on_some_machines_only(
