@@ -59,7 +59,7 @@ def server(serving: ModuleType, tmp_path: Path) -> Iterator[Any]:
     """`fakecri serve` with its defaults, on a socket of its own."""
     with serving.FakecriServer(tmp_path / "server", "--root", str(tmp_path / "root"), "-v") as running:
         yield running
-        running.must_live()
+        running.must_be_sound()
 
 
 @pytest.fixture

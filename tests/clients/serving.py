@@ -147,6 +147,14 @@ class FakecriServer(Running):
         assert isinstance(ready, dict), f"--ready-fd got {line!r}, not a JSON object"
         return ready
 
+    def must_be_sound(self) -> None:
+        """The server serves on, and met nothing that it did not foresee."""
+        self.must_live()
+        log = self.log.read_text(errors="replace")
+        place = log.find("Traceback (most recent call last)")
+        if place >= 0:
+            self.fail(f"met an error that it did not foresee:\n{log[max(0, place - 300) : place + 3000]}")
+
 
 class SocketServer(Running):
     """Any server that serves a unix socket as soon as one can connect to it."""

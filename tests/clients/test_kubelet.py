@@ -74,6 +74,7 @@ class World:
             return [name for name in names if not is_running(statuses.get(name, {}))]
 
         def reached() -> bool:
+            self.server.must_be_sound()
             pods = self.node.pods()
             statuses.update((name, pods.get(name, {}).get("status", {})) for name in names)
             return not missing()
@@ -140,7 +141,7 @@ def world(
         kubelet.Node(release, binary, server.endpoint, private_node, tmp_path / "node", serving.Running) as node,
     ):
         yield World(node, server, serving)
-        server.must_live()
+        server.must_be_sound()
 
 
 def test_a_kubelet_lives_on_the_runtime(world: World, kubelet: ModuleType) -> None:
