@@ -26,6 +26,7 @@ from fakecri.personality.registry import PERSONALITIES
 from fakecri.scenario.document import Document
 from fakecri.wire.levels import LEVELS, RELEASES
 from fakecri.wire.methods import METHODS
+from fakecri.workload.programs import PROGRAMS
 
 HERE: Final = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -226,6 +227,16 @@ def command_line_page() -> str:
     return text
 
 
+def programs_page() -> str:
+    """Every program that a simulated process can execute."""
+    text = (
+        MADE + "# Programs\n\nWhat a container can run. An image says which paths it has, and which program each is;\n"
+    )
+    text += "a path that it has not fails as on a real node.\n\n"
+    rows = ((code(name), f"{found.memory_bytes >> 10} KiB", found.summary) for name, found in sorted(PROGRAMS.items()))
+    return text + table(("program", "memory", "what it does"), rows)
+
+
 def document_page() -> str:
     """Every part of a scenario document with its keys, from the classes that read it."""
     schema = Document.model_json_schema(by_alias=True)
@@ -275,6 +286,7 @@ def outputs() -> dict[str, str]:
         "reference/personalities.md": personalities_page,
         "reference/command-line.md": command_line_page,
         "reference/document.md": document_page,
+        "reference/programs.md": programs_page,
     }
     return files | {path: page().rstrip() + "\n" for path, page in pages.items()}
 
