@@ -37,7 +37,7 @@ class ContainerFiles:
         """Container path, host path and whether it is read-only; an inner mount before the one that it covers."""
         if self._mounts is None:
             mounts = [
-                (posixpath.normpath(mount.container_path), mount.host_path, mount.readonly)
+                (_normal(mount.container_path), mount.host_path, mount.readonly)
                 for mount in self._container.config().mounts
                 if mount.container_path and mount.host_path
             ]
@@ -63,7 +63,7 @@ class ContainerFiles:
 
     def exists(self, path: str) -> bool:
         """Whether anything is at the path now."""
-        path = posixpath.normpath(path)
+        path = _normal(path)
         mounted = self._on_host(path)
         if mounted is not None:
             try:
@@ -78,7 +78,7 @@ class ContainerFiles:
 
     def read(self, path: str) -> bytes | None:
         """A file's content (its first 64 KiB when it lies on the host); None when there is no such file."""
-        path = posixpath.normpath(path)
+        path = _normal(path)
         mounted = self._on_host(path)
         if mounted is not None:
             try:
@@ -93,7 +93,7 @@ class ContainerFiles:
         Raises:
             OSError: the mount is read-only, or the host path is refused.
         """
-        path = posixpath.normpath(path)
+        path = _normal(path)
         mounted = self._on_host(path)
         if mounted is None:
             self.layer[path] = content
@@ -105,3 +105,9 @@ class ContainerFiles:
             self._host_files.write(host_path, content)
         except CriError as error:
             raise PermissionError(13, "Permission denied", path) from error
+
+
+def _normal(path: str) -> str:
+    """Without ``.``, ``..`` and doubled slashes; POSIX lets ``normpath`` keep two at the front, Linux does not."""
+    normal = posixpath.normpath(path)
+    return normal[1:] if normal.startswith("//") else normal
