@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Iterator
 from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 #: Wall-clock deadlines per example say more about the machine than about the code.
 settings.register_profile("usual", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
@@ -18,6 +24,17 @@ settings.load_profile(os.environ.get("FAKECRI_TESTS", "usual"))
 #: An installed fakecri brings its plugin itself; from a bare checkout it comes from here.
 _INSTALLED = any(point.value == "fakecri.pytest_plugin" for point in entry_points(group="pytest11"))
 pytest_plugins = ["pytester", *([] if _INSTALLED else ["fakecri.pytest_plugin"])]
+
+
+@pytest.fixture(scope="session")
+def garbage() -> ModuleType:
+    """The module beside this file; tests are no package, so it is loaded by its path."""
+    spec = importlib.util.spec_from_file_location("fakecri_tests_garbage", Path(__file__).with_name("garbage.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def pytest_configure(config: pytest.Config) -> None:
