@@ -56,6 +56,7 @@ class Pipeline:
         #: Service → API versions; the engine may replace entries while calls are open.
         self.served = served
         self._unimplemented = runtime.behaviour.unimplemented
+        self._limit = runtime.behaviour.message_limit_bytes
 
     # -- the two ways through --------------------------------------------------------------------------------------
     def start(self, call: Call) -> Reply | Steps[Reply]:
@@ -89,7 +90,11 @@ class Pipeline:
         return self._close(call, reply)
 
     def encode(self, call: Call, message: Message | Pieces) -> bytes:
-        """One message of a stream, as it goes to the wire."""
+        """One message of a stream, as it goes to the wire.
+
+        Raises:
+            CriError: RESPONSE_TOO_LARGE; the stream ends with it.
+        """
         assert call.spec is not None
         return self._body(message, self._views[call.spec.api])
 
@@ -113,6 +118,8 @@ class Pipeline:
         return spec
 
     def _decode(self, spec: MethodSpec, call: Call) -> Message:
+        if len(call.request) > self._limit:
+            raise CriError(Reason.REQUEST_TOO_LARGE, size=len(call.request), limit=self._limit)
         try:
             request = spec.request.FromString(call.request)
         except DecodeError as error:
@@ -131,11 +138,15 @@ class Pipeline:
 
     def _body(self, answer: Message | Pieces, view: View) -> bytes:
         if type(answer) is Pieces:
-            return answer.body
-        assert isinstance(answer, Message)
-        if not view.full:
-            view.clear(answer)
-        return answer.SerializeToString(deterministic=True)
+            body = answer.body
+        else:
+            assert isinstance(answer, Message)
+            if not view.full:
+                view.clear(answer)
+            body = answer.SerializeToString(deterministic=True)
+        if len(body) > self._limit:  # what the call has done stays done
+            raise CriError(Reason.RESPONSE_TOO_LARGE, size=len(body), limit=self._limit)
+        return body
 
     def _refuse(self, call: Call, refusal: CriError) -> Reply:
         try:

@@ -21,7 +21,7 @@ import grpc
 from fakecri.clock import SECOND
 from fakecri.service import health
 from fakecri.service.real_time import monotonic_ns
-from fakecri.service.status import MESSAGE_LIMIT, refuse, too_large_to_receive, too_large_to_send
+from fakecri.service.status import refuse
 from fakecri.wire.methods import METHODS
 
 if TYPE_CHECKING:
@@ -244,9 +244,6 @@ class _Unary(_Path):
     async def serve(self, request: bytes, context: Context) -> bytes:
         left_s = context.time_remaining()
         with _Exchange(self._door, self._path, request) as exchange:
-            if len(request) > MESSAGE_LIMIT:
-                exchange.outcome = too_large_to_receive(len(request))
-                await refuse(context, *exchange.outcome)
             call = exchange.submit(context, left_s)
             try:
                 while exchange.reply is None:
@@ -256,8 +253,6 @@ class _Unary(_Path):
                 raise
             reply = exchange.reply
             exchange.outcome = reply.code, reply.text
-            if len(reply.body) > MESSAGE_LIMIT:
-                exchange.outcome = too_large_to_send(len(reply.body))
             if exchange.outcome[0]:
                 await refuse(context, *exchange.outcome)
             exchange.took(reply.body)
@@ -272,15 +267,12 @@ class _Streaming(_Path):
     async def serve(self, request: bytes, context: Context) -> None:
         left_s = context.time_remaining()
         with _Exchange(self._door, self._path, request) as exchange:
-            if len(request) > MESSAGE_LIMIT:
-                exchange.outcome = too_large_to_receive(len(request))
-            else:
-                call = exchange.submit(context, left_s)
-                try:
-                    exchange.outcome = await self._stream(exchange, call, context)
-                except asyncio.CancelledError:
-                    self._door.engine.cancel(call)
-                    raise
+            call = exchange.submit(context, left_s)
+            try:
+                exchange.outcome = await self._stream(exchange, call, context)
+            except asyncio.CancelledError:
+                self._door.engine.cancel(call)
+                raise
             if exchange.outcome is not None and exchange.outcome[0]:
                 await refuse(context, *exchange.outcome)
 
@@ -289,9 +281,6 @@ class _Streaming(_Path):
         while True:
             while exchange.bodies:
                 body = exchange.bodies.popleft()
-                if len(body) > MESSAGE_LIMIT:
-                    engine.cancel(call)
-                    return too_large_to_send(len(body))
                 if not await _sent(context, body):
                     engine.cancel(call)
                     return None

@@ -113,7 +113,7 @@ def test_a_request_over_16_mib_is_refused_in_grpc_gos_words(cri: FakeRuntime, cl
     )
 
 
-def test_a_reply_over_16_mib_is_refused_in_grpc_gos_words(client: Any, refusal: Any) -> None:
+def test_a_reply_over_16_mib_is_refused_in_grpc_gos_words(cri: FakeRuntime, client: Any, refusal: Any) -> None:
     half = {"note": "x" * (8 << 20)}
     first = client.pod("first", annotations=half)
     assert len(client.ListPodSandbox().items) == 1
@@ -122,8 +122,12 @@ def test_a_reply_over_16_mib_is_refused_in_grpc_gos_words(client: Any, refusal: 
     assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert text.startswith("grpc: trying to send message larger than max (1677")
     assert text.endswith(f" vs. {LIMIT})")
+    stream = client.channel.unary_stream("/runtime.v1.RuntimeService/StreamPodSandboxes")
+    assert refusal(lambda request, **how: list(stream(request, **how)), b"") == (code, text)
+    assert {call.reply.code for call in cri.calls.of("StreamPodSandboxes")} == {8}
     client.RemovePodSandbox(pod_sandbox_id=first)
     assert len(client.ListPodSandbox().items) == 1
+    assert not cri.failures
 
 
 def test_a_deadline_reaches_the_waiting_call(cri: FakeRuntime, client: Any, refusal: Any, until: Any) -> None:

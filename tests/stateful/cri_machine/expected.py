@@ -170,8 +170,8 @@ REASONS: Final[Mapping[str, tuple[Reason, ...]]] = {
 UNREACHABLE: Final[Mapping[Reason, str]] = {
     _R.MALFORMED_METHOD: "paths are not a matter of RPCs: tests/rpc/test_bad_input.py",
     _R.FIELD_NOT_UTF8: "raised before a handler runs: tests/rpc/test_levels.py",
-    _R.REQUEST_TOO_LARGE: "checked in the door",
-    _R.RESPONSE_TOO_LARGE: "checked in the door",
+    _R.REQUEST_TOO_LARGE: "16 MiB: tests/service/test_door.py",
+    _R.RESPONSE_TOO_LARGE: "16 MiB: tests/service/test_door.py",
     _R.CLIENT_GONE: "worded in the door",
     _R.DEADLINE: "worded in the door",
     _R.UNFORESEEN: "an invariant: it never happens",
