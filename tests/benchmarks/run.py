@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -168,6 +169,8 @@ def processor() -> str:
 
 def commit() -> str:
     """The commit that was measured; `+` says that the package had changes beside it."""
+    if shutil.which("git") is None:
+        return "unknown"
 
     def git(*arguments: str) -> str:
         done = subprocess.run(["git", *arguments], cwd=HERE, capture_output=True, text=True, check=False)

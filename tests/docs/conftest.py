@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import re
@@ -16,7 +17,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -184,11 +184,12 @@ class Shell:
         """End everything that this shell started; a server must go by itself and in peace."""
         self.bash.kill()
         self.bash.communicate()
-        for command, process, log in reversed(self.staying):
+        for _, process, _ in reversed(self.staying):
             process.terminate()
-            code = process.wait(timeout=15)
+            process.wait(timeout=15)
+        for command, process, log in self.staying:
             if command.startswith("fakecri"):
-                assert code == 0, f"{command} ended with {code}\n{log.read_text()}"
+                assert process.returncode == 0, f"{command} ended with {process.returncode}\n{log.read_text()}"
 
 
 def accepts(path: Path) -> bool:
@@ -226,9 +227,9 @@ def pages() -> dict[str, Page]:
 
 
 @pytest.fixture
-def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[Page], Shell]]:
+def shell(tmp_path: Path) -> Iterator[Callable[[Page], Shell]]:
     """Opens a shell with what a page needs on PATH: fakecri, real clients, private namespaces for a kubelet."""
-    opened: list[Any] = []
+    opened = contextlib.ExitStack()
     # A unix socket's path is short, and tmp_path is not.
     directory = Path(tempfile.mkdtemp(prefix="page-", dir="/tmp"))
 
@@ -243,23 +244,21 @@ def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[
             prefix = private_namespaces(tmp_path, opened)
         scripts = Path(sys.executable).parent
         shell = Shell(directory, f"{scripts}:{programs}:/usr/bin:/bin", prefix)
-        opened.append(shell)
+        opened.callback(shell.end)
         return shell
 
-    yield open_for
-    for thing in reversed(opened):
-        thing.end() if isinstance(thing, Shell) else thing.__exit__(None, None, None)
-    shutil.rmtree(directory, ignore_errors=True)
+    opened.callback(shutil.rmtree, directory, ignore_errors=True)
+    with opened:
+        yield open_for
 
 
-def private_namespaces(directory: Path, opened: list[Any]) -> list[str]:
+def private_namespaces(directory: Path, opened: contextlib.ExitStack) -> list[str]:
     kubelet = load("kubelet")
     reason = kubelet.why_not_possible()
     if reason and os.environ.get("CI") == "true":
         pytest.fail(reason)
     if reason:
         pytest.skip(reason)
-    node = kubelet.PrivateNode(directory / "namespaces")
-    opened.append(node)
+    node = opened.enter_context(kubelet.PrivateNode(directory / "namespaces"))
     prefix: list[str] = node.prefix
     return prefix
