@@ -242,10 +242,17 @@ def has_cgroup_v1() -> bool:
     return not Path("/sys/fs/cgroup/cgroup.controllers").exists()
 
 
+def has_no_identity() -> bool:
+    """Whether nothing tells this machine from others, as in a container made from a distribution's plain image."""
+    places = ("/sys/class/dmi/id/product_uuid", "/proc/device-tree/system-id", "/proc/device-tree/vm,uuid")
+    return not any(Path(place).exists() for place in (*places, "/etc/machine-id"))
+
+
 # What an entry's `only_on` may name: facts of a machine that decide whether a kubelet logs the line.
 MACHINE_FACTS: Final[dict[str, Callable[[], bool]]] = {
     "init is hidden": init_is_hidden,
     "cgroup v1": has_cgroup_v1,
+    "no machine id": has_no_identity,
 }
 
 
