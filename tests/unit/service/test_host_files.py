@@ -161,7 +161,8 @@ def test_nothing_is_changed_through_a_wide_root(root: str) -> None:
         lambda: files.open_file(path, os.O_WRONLY | os.O_CREAT, 0o600),
     ):
         assert "belongs to the system" in refused(change)
-    assert files.stat(path) is None
+    if os.access(root, os.X_OK):  # not everybody may look into root's own directory
+        assert files.stat(path) is None
 
 
 @pytest.mark.parametrize("tree", SYSTEM_TREES)
